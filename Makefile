@@ -1,0 +1,49 @@
+# The one door: everything is set up inside this folder, nothing is left outside it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# Caches of the tools stay in the clone; BLAS at one thread because work is spread over processes.
+export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
+export XDG_CACHE_HOME := $(CURDIR)/.cache
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
+
+.PHONY: help demo test check bench clean
+
+help:
+	@echo "make demo   set up and run the quick reproduction of the paper (under two minutes after the install)"
+	@echo "make test   set up and run every test"
+	@echo "make check  set up, lint, type-check, check the layers and run the quick tests"
+	@echo "make bench  set up and print the benchmarks (ratios measured side by side)"
+	@echo "make clean  remove everything the other targets made"
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "armful needs Python 3.11 or later; $(PYTHON) is older. Try: make PYTHON=python3.12 ..."; exit 1; }
+	@mkdir -p .cache/tmp
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
+	@touch $(READY)
+
+demo: $(READY)
+	$(BIN)/armful reproduce --sizes 2,4,8,16 --runs 20 --out demo
+
+test: $(READY)
+	$(BIN)/python -m pytest --basetemp=.cache/pytest
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest --basetemp=.cache/pytest -q -m "not slow"
+
+bench: $(READY)
+	$(BIN)/python benchmarks/simulation.py
+
+clean:
+	rm -rf $(VENV) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache demo

@@ -1,0 +1,44 @@
+"""armful: choose a set, see how each of its items did, choose better next time."""
+
+from armful.arms import Arms
+from armful.constraints import AtMost, Constraint, OneOf, Quotas, Selection, TopK
+from armful.errors import FileFormatError, InfeasibleError, PrecisionError
+from armful.policies import (
+    C2UCB,
+    ArmwiseThompson,
+    CappedC2UCB,
+    Choice,
+    CombLinTS,
+    CombLinUCB,
+    EpsilonGreedy,
+    Policy,
+    Scores,
+    load,
+)
+from armful.ridge import RidgeState
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "C2UCB",
+    "Arms",
+    "ArmwiseThompson",
+    "AtMost",
+    "CappedC2UCB",
+    "Choice",
+    "CombLinTS",
+    "CombLinUCB",
+    "Constraint",
+    "EpsilonGreedy",
+    "FileFormatError",
+    "InfeasibleError",
+    "OneOf",
+    "Policy",
+    "PrecisionError",
+    "Quotas",
+    "RidgeState",
+    "Scores",
+    "Selection",
+    "TopK",
+    "load",
+]

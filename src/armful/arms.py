@@ -1,0 +1,45 @@
+"""What can be chosen from, seen through what was learned so far."""
+
+from functools import cached_property
+
+from numpy.typing import ArrayLike
+
+from armful import checks
+from armful.blocks import row_norms
+from armful.checks import FloatArray
+from armful.ridge import RidgeState
+
+
+class Arms:
+    """The arms of one round with what the state says of each; nothing is computed before it is asked for.
+
+    X: `(n_arms, n_features)`, or `(..., n_arms, n_features)` beside a batched state.
+    caps: `(n_arms,)`, an upper bound on each arm's mean reward that the user knows, if any.
+    """
+
+    def __init__(self, X: ArrayLike, state: RidgeState, caps: ArrayLike | None = None) -> None:
+        self.X = checks.features(X, state.n_features, finite=False)
+        if self.n_arms == 0:
+            raise ValueError(f"features must have at least one row, got {self.X.shape}")
+        self.state = state
+        self.caps = None if caps is None else checks.vector("caps", caps, self.n_arms)
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms there are."""
+        return int(self.X.shape[-2])
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """`theta.x`, `(..., n_arms)`."""
+        return self.state.mean(self.X)
+
+    @cached_property
+    def mean_and_width(self) -> tuple[FloatArray, FloatArray]:
+        """`theta.x` and `sqrt(x' V^-1 x)` in one pass, each `(..., n_arms)`."""
+        return self.state.mean_and_width(self.X)
+
+    @cached_property
+    def norm(self) -> FloatArray:
+        """`|x|`, `(..., n_arms)`."""
+        return row_norms(self.X)

@@ -1,0 +1,47 @@
+"""Rows of features times a small matrix, a block of rows at a time."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from armful.checks import FloatArray
+
+BLOCK = 512
+"""Rows multiplied at a time: a block and its product stay in the processor's cache."""
+
+Summary = Callable[[FloatArray], tuple[FloatArray, ...]]
+
+
+def multiply(X: FloatArray, matrix: FloatArray, summarise: Summary) -> tuple[FloatArray, ...]:
+    """`summarise` of the rows of `X @ matrix`, `(..., n, d)` times `(..., d, m)`: each `(..., n)`.
+
+    Equal rows get equal results wherever they stand, so that ties stay ties. BLAS does not promise that: its
+    kernels sum in another order at the end of an odd number of rows and for products of another size. So all
+    blocks have one size (the last overlaps the one before), a lone short block is filled up with zeros, and
+    `matrix` must have two columns or more, since one column goes through another kernel altogether.
+    """
+    n = X.shape[-2]
+    if n <= BLOCK:
+        return tuple(part[..., :n] for part in summarise(_filled_up(X) @ matrix))
+    batch = np.broadcast_shapes(X.shape[:-2], matrix.shape[:-2])
+    results: tuple[FloatArray, ...] = ()
+    for begin in range(0, n, BLOCK):
+        rows = slice(min(begin, n - BLOCK), min(begin + BLOCK, n))
+        parts = summarise(X[..., rows, :] @ matrix)
+        results = results or tuple(np.empty((*batch, n)) for _ in parts)
+        for result, part in zip(results, parts, strict=True):
+            result[..., rows] = part
+    return results
+
+
+def row_norms(rows: FloatArray) -> FloatArray:
+    """The Euclidean length of each row: `(..., n, d) -> (..., n)`."""
+    norms: FloatArray = np.sqrt(np.einsum("...d,...d->...", rows, rows))
+    return norms
+
+
+def _filled_up(X: FloatArray) -> FloatArray:
+    missing = -X.shape[-2] % 8
+    if not missing:
+        return X
+    return np.concatenate([X, np.zeros((*X.shape[:-2], missing, X.shape[-1]))], axis=-2)

@@ -1,0 +1,99 @@
+"""Refusing bad input at the door: each check returns the value as armful uses it, or says what came."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+def positive(name: str, value: float, hint: str = "1.0 is a usual start") -> float:
+    """A positive finite number."""
+    number = _number(name, value)
+    if not number > 0:
+        raise ValueError(f"{name} must be positive, got {value!r}; {hint}")
+    return number
+
+
+def at_least_zero(name: str, value: float) -> float:
+    """A finite number that is zero or more."""
+    number = _number(name, value)
+    if number < 0:
+        raise ValueError(f"{name} must not be negative, got {value!r}")
+    return number
+
+
+def probability(name: str, value: float, *, zero_and_one: bool = False) -> float:
+    """A number between 0 and 1, with or without the ends."""
+    number = _number(name, value)
+    if not (0 <= number <= 1 if zero_and_one else 0 < number < 1):
+        ends = "from 0 to 1" if zero_and_one else "between 0 and 1"
+        raise ValueError(f"{name} must be {ends}, got {value!r}")
+    return number
+
+
+def count(name: str, value: int, minimum: int = 1) -> int:
+    """A whole number that is at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
+        raise ValueError(f"{name} must be a whole number of at least {minimum}, got {value!r}")
+    return int(value)
+
+
+def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if value not in allowed:
+        words = ", ".join(repr(word) for word in allowed)
+        raise ValueError(f"{name} must be one of {words}, got {value!r}")
+    return value
+
+
+def features(X: ArrayLike, n_features: int, *, finite: bool = True) -> FloatArray:
+    """Rows of features, `(..., n, n_features)`.
+
+    `finite=False` leaves the costly look at every number to a caller who sees it in the result anyway.
+    """
+    array = _floats("features", X)
+    if array.ndim < 2 or array.shape[-1] != n_features:
+        raise ValueError(f"features must have shape (n_arms, {n_features}), got {array.shape}")
+    if finite:
+        refuse_not_finite("features", array)
+    return array
+
+
+def vector(name: str, values: ArrayLike, length: int, *, finite: bool = True) -> FloatArray:
+    """One number per arm, `(length,)`."""
+    array = _floats(name, values)
+    if array.shape != (length,):
+        raise ValueError(f"{name} must have shape ({length},), one for each arm, got {array.shape}")
+    if finite:
+        refuse_not_finite(name, array)
+    return array
+
+
+def refuse_not_finite(name: str, array: FloatArray) -> None:
+    """Name the first NaN or infinity and where it stands."""
+    if np.isfinite(array).all():
+        return
+    where = np.argwhere(~np.isfinite(array))[0]
+    place = f"row {where[0]}" if array.ndim <= 2 else f"place {tuple(int(i) for i in where)}"
+    raise ValueError(f"{name} must be finite, got {array[tuple(where)]} in {place}")
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {value!r}") from None
+    if isinstance(value, str) or not math.isfinite(number):
+        raise ValueError(f"{name} must be a finite number, got {value!r}")
+    return number
+
+
+def _floats(name: str, values: ArrayLike) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, got {type(values).__name__}") from None

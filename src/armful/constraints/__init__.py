@@ -1,0 +1,8 @@
+"""Which sets are allowed: one file per family."""
+
+from armful.constraints.cardinality import AtMost, TopK
+from armful.constraints.listed import OneOf
+from armful.constraints.quotas import Quotas
+from armful.constraints.selection import Constraint, Selection, best_each
+
+__all__ = ["AtMost", "Constraint", "OneOf", "Quotas", "Selection", "TopK", "best_each"]

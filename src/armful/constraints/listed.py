@@ -1,0 +1,57 @@
+"""An explicit list of allowed sets."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints.selection import Selection, check_indices, check_scores, repeated
+from armful.errors import InfeasibleError
+
+
+class OneOf:
+    """One of the `sets`, each a list of arms: any family at all, solved by looking at every member.
+
+    >>> OneOf([[0, 1], [2, 3]]).best([5.0, -4.0, 1.0, 1.0]).indices
+    array([2, 3])
+    """
+
+    def __init__(self, sets: Iterable[ArrayLike]) -> None:
+        self.sets: list[IntArray] = [check_indices(members) for members in sets]
+        if not self.sets:
+            raise ValueError("OneOf needs at least one set, got none")
+        for place, members in enumerate(self.sets):
+            if members.size == 0:
+                raise ValueError(f"every set of OneOf needs at least one arm, set {place} is empty")
+            if repeated(members) or members.min() < 0:
+                raise ValueError(f"a set of OneOf holds distinct arms counted from 0, set {place} is {members}")
+        self.k = max(members.size for members in self.sets)
+        self._members = np.concatenate(self.sets)
+        self._starts = np.cumsum([0] + [members.size for members in self.sets[:-1]])
+
+    def __repr__(self) -> str:
+        return f"OneOf({len(self.sets)} sets of up to {self.k} arms)"
+
+    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
+        """The set of the largest sum."""
+        indices, values = self.best_each(check_scores(scores)[None], [rng or np.random.default_rng()])
+        return Selection(indices[0], float(values[0]))
+
+    def best_each(self, scores: FloatArray, rngs: Sequence[Generator]) -> tuple[list[IntArray], FloatArray]:
+        """The same for each row of `scores` `(repetitions, n_arms)`."""
+        if self._members.max() >= scores.shape[-1]:
+            raise InfeasibleError(f"OneOf names arm {self._members.max()}, {scores.shape[-1]} are there, from 0")
+        sums = np.add.reduceat(scores[:, self._members], self._starts, axis=-1)
+        values = sums.max(axis=-1)
+        ties = sums == values[:, None]
+        winners = ties.argmax(axis=-1)
+        for row in np.flatnonzero(ties.sum(axis=-1) > 1).tolist():
+            winners[row] = rngs[row].choice(np.flatnonzero(ties[row]))
+        return [self.sets[winner] for winner in winners], values
+
+    def violation(self, indices: ArrayLike) -> float:
+        """How many arms differ from the nearest allowed set, repeated ones counted."""
+        chosen = check_indices(indices)
+        return float(min(np.setxor1d(chosen, members).size for members in self.sets) + repeated(chosen))

@@ -1,0 +1,81 @@
+"""What a constraint answers, and what a constraint is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from armful import checks
+from armful.checks import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """A set of arms: what `best` found.
+
+    indices: `(k,)`, the arms. value: what they are worth together. ratio: `a` in (0, 1], such that no allowed set
+    is worth more than `value / a`; 1 where the answer is exact.
+    """
+
+    indices: IntArray
+    value: float
+    ratio: float = 1.0
+
+
+class Constraint(Protocol):
+    """Which sets of arms are allowed."""
+
+    @property
+    def k(self) -> int:
+        """The size of the largest allowed set."""
+        ...
+
+    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
+        """The allowed set with the largest sum of `scores` `(n_arms,)`; ties at random."""
+        ...
+
+    def violation(self, indices: ArrayLike) -> float:
+        """How far a set is from being allowed: 0.0 when it is."""
+        ...
+
+
+def best_each(
+    constraint: Constraint, scores: FloatArray, rngs: Sequence[Generator]
+) -> tuple[list[IntArray] | IntArray, FloatArray]:
+    """The best set and its value for each row of `scores` `(repetitions, n_arms)`.
+
+    A constraint that can answer for all rows at once has a method `best_each` of its own; the rest is asked row by row.
+    """
+    at_once = getattr(constraint, "best_each", None)
+    if at_once is not None:
+        indices, values = at_once(scores, rngs)
+        return indices, values
+    selections = [constraint.best(row, rng=rng) for row, rng in zip(scores, rngs, strict=True)]
+    return [selection.indices for selection in selections], np.array([s.value for s in selections])
+
+
+def check_scores(scores: ArrayLike) -> FloatArray:
+    """Scores as `(n_arms,)` finite numbers."""
+    array = np.asarray(scores, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"scores must have shape (n_arms,), got {array.shape}")
+    checks.refuse_not_finite("scores", array)
+    return array
+
+
+def check_indices(indices: ArrayLike) -> IntArray:
+    """Chosen arms as `(k,)` whole numbers."""
+    array = np.asarray(indices)
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"indices must be whole numbers of shape (k,), got {array.dtype} of shape {array.shape}")
+    return array.astype(np.int64)
+
+
+def repeated(indices: IntArray) -> int:
+    """How many indices are there once too often."""
+    return indices.size - np.unique(indices).size

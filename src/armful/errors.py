@@ -1,0 +1,13 @@
+"""Every exception armful raises on purpose, beside plain `ValueError` for bad input."""
+
+
+class InfeasibleError(ValueError):
+    """No set of arms satisfies the constraint; the message says which part cannot be met."""
+
+
+class PrecisionError(ArithmeticError):
+    """Float64 can no longer tell the ridge from rounding, or a number left its range."""
+
+
+class FileFormatError(ValueError):
+    """A file is not what it should be: truncated, foreign, or written by a later version."""

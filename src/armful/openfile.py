@@ -1,0 +1,66 @@
+"""The files armful writes: a zip of .npy arrays (numpy's own .npz) with a JSON header, never pickle.
+
+Anything that reads .npz reads them. The header is the array `header.json`, a string, and says what the
+file holds (`kind`) and by which version of the layout it was written (`version`).
+"""
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armful.errors import FileFormatError
+
+VERSION = 1
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Arrays) -> None:
+    """Write the file whole or not at all: an older file at `path` stays until the new one is complete."""
+    target = Path(path)
+    text = json.dumps({"format": "armful", "kind": kind, "version": VERSION, **header})
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            np.savez(file, allow_pickle=False, **{"header.json": np.array(text), **arrays})
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and the arrays of a file of this `kind`; `FileFormatError` says what is wrong with another."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            contents = {name: archive[name] for name in archive.files}
+        header = json.loads(str(contents.pop("header.json")))
+    except FileNotFoundError:
+        raise
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        EOFError,
+        AttributeError,
+        zipfile.BadZipFile,
+        zipfile.LargeZipFile,
+    ):
+        raise FileFormatError(f"{path} is not an armful file, or it is damaged") from None
+    if not isinstance(header, dict) or header.get("format") != "armful":
+        raise FileFormatError(f"{path} is not an armful file")
+    if header.get("version") != VERSION:
+        raise FileFormatError(
+            f"{path} has layout version {header.get('version')}; this armful reads version {VERSION}: upgrade armful"
+        )
+    if header.get("kind") != kind:
+        raise FileFormatError(f"{path} holds a {header.get('kind')}, expected a {kind}")
+    return header, contents

@@ -1,0 +1,20 @@
+"""Ways to score the arms: one file per family."""
+
+from armful.policies.choice import Choice, Scores
+from armful.policies.epsilon_greedy import EpsilonGreedy
+from armful.policies.policy import Policy, load
+from armful.policies.thompson import ArmwiseThompson, CombLinTS
+from armful.policies.ucb import C2UCB, CappedC2UCB, CombLinUCB
+
+__all__ = [
+    "C2UCB",
+    "ArmwiseThompson",
+    "CappedC2UCB",
+    "Choice",
+    "CombLinTS",
+    "CombLinUCB",
+    "EpsilonGreedy",
+    "Policy",
+    "Scores",
+    "load",
+]

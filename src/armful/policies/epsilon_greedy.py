@@ -1,0 +1,31 @@
+"""The estimate, with now and then a round at random."""
+
+import numpy as np
+
+from armful import checks
+from armful.arms import Arms
+from armful.policies.choice import Scores
+from armful.policies.policy import Policy, Seed
+from armful.randomness import standard_normal
+
+
+class EpsilonGreedy(Policy):
+    """One coin a round: with probability `epsilon` every arm scores an independent N(0, 1), else `theta.x`.
+
+    Both go through the constraint, so that a round at random is an allowed one. The defaults are the paper's.
+
+    >>> policy = EpsilonGreedy(n_features=2, epsilon=0.0, seed=0)
+    >>> policy.learn([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
+    >>> policy.scores([[1.0, 0.0], [0.0, 1.0]], k=1)
+    array([ 0.5, -0.5])
+    """
+
+    def __init__(self, *, n_features: int, epsilon: float = 0.05, ridge: float = 1.0, seed: Seed = None) -> None:
+        self.epsilon = checks.probability("epsilon", epsilon, zero_and_one=True)
+        super().__init__(n_features=n_features, ridge=ridge, seed=seed)
+
+    def score(self, arms: Arms, k: int) -> Scores:
+        """The estimate, or noise in an exploring round."""
+        explore = np.asarray(self.rng.random() < self.epsilon)  # (...)
+        noise = standard_normal(self.rng, arms.n_arms, where=explore)
+        return Scores.uncapped(arms.mean, np.where(explore[..., None], noise, arms.mean))

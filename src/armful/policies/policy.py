@@ -1,0 +1,224 @@
+"""What all policies share: choose, learn, forget, merge, save."""
+
+import copy
+import inspect
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from armful import checks, openfile
+from armful.arms import Arms
+from armful.checks import FloatArray
+from armful.constraints import Constraint
+from armful.errors import FileFormatError
+from armful.policies.choice import Choice, Scores
+from armful.randomness import Streams
+from armful.ridge import RidgeState
+
+Seed = int | Generator | None
+
+
+class Policy:
+    """A way to score the arms; a subclass writes `score`, everything else is here.
+
+    n_features: the length of a feature vector. ridge: lambda, the pull of the estimate to zero.
+    seed: for draws and ties.
+
+    A subclass keeps each of its options as an attribute of the same name, so that `save` finds it. Its `score` is
+    written for arrays with leading axes (`(..., n_arms)`), so that it also runs many repetitions at once; one that
+    cannot sets `batched = False` and is simulated one repetition at a time.
+
+    >>> from armful.constraints import TopK
+    >>> class Greedy(Policy):
+    ...     def score(self, arms, k):
+    ...         return arms.mean
+    >>> policy = Greedy(n_features=2, seed=0)
+    >>> policy.learn([[1.0, 0.0], [0.0, 1.0]], [0.2, 0.8])
+    >>> policy.choose([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], TopK(1)).indices
+    array([2])
+    """
+
+    batched: ClassVar[bool] = True
+    takes_caps: ClassVar[bool] = False
+
+    def __init__(self, *, n_features: int, ridge: float = 1.0, seed: Seed = None) -> None:
+        self._state = RidgeState(n_features=n_features, ridge=ridge)
+        self.rng: Generator | Streams = np.random.default_rng(seed)
+
+    def score(self, arms: Arms, k: int) -> Scores | FloatArray:
+        """The score of every arm, `(..., n_arms)`, when at most `k` are to be chosen: the one method to write."""
+        raise NotImplementedError(f"{type(self).__name__} must define score(self, arms, k)")
+
+    # -- the loop ------------------------------------------------------------------------------------
+
+    def choose(self, X: ArrayLike, constraint: Constraint, *, caps: ArrayLike | None = None) -> Choice:
+        """The best allowed set of the rows of `X` `(n_arms, n_features)`, by this policy's scores.
+
+        caps: `(n_arms,)`, for policies that take them: what each arm's mean reward is known not to exceed.
+        """
+        if caps is not None and not self.takes_caps:
+            raise ValueError(f"{type(self).__name__} takes no caps; CappedC2UCB does")
+        arms = Arms(X, self.state, caps)
+        if arms.X.ndim != 2:
+            raise ValueError(f"features must have shape (n_arms, {self.n_features}), got {arms.X.shape}")
+        scores = self._scores(arms, constraint.k)
+        picked = constraint.best(scores.value, arms.X, self._generator)
+        i = picked.indices
+        return Choice(
+            indices=i,
+            features=arms.X[i],
+            value=picked.value,
+            ratio=picked.ratio,
+            mean=scores.mean[i],
+            bonus=scores.bonus[i],
+            scores=scores.value[i],
+            capped=scores.capped[i],
+        )
+
+    def scores(self, X: ArrayLike, k: int) -> FloatArray:
+        """The score of every row of `X`, `(n_arms,)`, when at most `k` are to be chosen."""
+        return self._scores(Arms(X, self.state), checks.count("k", k)).value
+
+    def learn(
+        self, features: ArrayLike, rewards: ArrayLike, *, weights: ArrayLike | None = None, shock: float = 0.0
+    ) -> None:
+        """Learn the `rewards` `(k,)` of arms with these `features` `(k, n_features)`, whenever they come.
+
+        A set may be learned in parts, late, in any order: the result is the same. weights: an arm of weight w counts
+        as w observations. shock: the variance of a noise that all arms of this call share, relative to the
+        variance of each arm's own noise; then one call must hold one round.
+        """
+        self._state = self._state.learn(features, rewards, weights=weights, shock=shock)
+
+    def discount(self, factor: float) -> None:
+        """Let what was learned count `factor` (0 to 1) as much, for a world that drifts."""
+        self._state = self._state.discount(factor)
+
+    def merge(self, state: RidgeState) -> None:
+        """Also know what another learner's state knows; nothing that both saw may be in both."""
+        self._state = self._state + state
+
+    # -- what is known -------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> RidgeState:
+        """What was learned so far."""
+        return self._state
+
+    @state.setter
+    def state(self, state: RidgeState) -> None:
+        if not isinstance(state, RidgeState):
+            raise ValueError(f"state must be a RidgeState, got {type(state).__name__}")
+        self._state.refuse_unlike(state)
+        self._state = state
+
+    @property
+    def n_features(self) -> int:
+        """The length of a feature vector."""
+        return self._state.n_features
+
+    @property
+    def ridge(self) -> float:
+        """lambda, the pull of the estimate to zero."""
+        return self._state.ridge
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the policy was made with, but for the seed."""
+        return {name: getattr(self, name) for name in _option_names(type(self)) if name != "seed"}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
+
+    # -- many repetitions ----------------------------------------------------------------------------
+
+    def repeated(self, generators: Sequence[Generator]) -> Self:
+        """This policy as a batch of learners, one for each generator, that all know what this one knows."""
+        twin = copy.copy(self)
+        twin._state = self._state.repeat(len(generators))
+        twin.rng = Streams(generators)
+        return twin
+
+    def with_generator(self, generator: Generator) -> Self:
+        """A copy of this policy that knows the same and draws from `generator`."""
+        twin = copy.deepcopy(self)
+        twin.rng = generator
+        return twin
+
+    # -- files ---------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write options, state and random generator to an open format; `armful.load` goes on from there."""
+        kind = type(self)
+        header = {
+            "class": f"{kind.__module__}:{kind.__qualname__}",
+            "options": self.options,
+            "ridge": self.ridge,
+            "generator": self._generator.bit_generator.state,
+        }
+        try:
+            openfile.write(path, "policy", header, self.state.to_arrays())
+        except TypeError as error:
+            raise ValueError(f"{kind.__name__} has an option that cannot be saved: {error}") from None
+
+    # -- inside --------------------------------------------------------------------------------------
+
+    def _scores(self, arms: Arms, k: int) -> Scores:
+        scores = self.score(arms, k)
+        return scores if isinstance(scores, Scores) else Scores.uncapped(arms.mean, np.asarray(scores))
+
+    @property
+    def _generator(self) -> Generator:
+        if isinstance(self.rng, Streams):
+            raise TypeError("this policy is a batch of repetitions; choose and save are for a single one")
+        return self.rng
+
+
+def load(path: str | os.PathLike[str]) -> Policy:
+    """The policy that `save` wrote: it goes on exactly as the saved one would have."""
+    header, arrays = openfile.read(path, "policy")
+    kind = _find_class(str(header.get("class")), path)
+    state = RidgeState.from_arrays(header.get("ridge"), arrays, path)
+    try:
+        policy = kind(**header["options"])
+        policy.rng = _restored_generator(header["generator"])
+        policy.state = state
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise FileFormatError(f"{path} does not fit {kind.__name__} of this armful: {error}") from None
+    return policy
+
+
+def _restored_generator(state: dict[str, Any]) -> Generator:
+    bits = getattr(np.random, state["bit_generator"])()
+    bits.state = state
+    return Generator(bits)
+
+
+def _find_class(name: str, path: str | os.PathLike[str]) -> type[Policy]:
+    for kind in _subclasses(Policy):
+        if f"{kind.__module__}:{kind.__qualname__}" == name:
+            return kind
+    raise FileFormatError(f"{path} holds a policy of class {name}; import the module that defines it, then load again")
+
+
+def _subclasses(kind: type[Policy]) -> Iterator[type[Policy]]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from _subclasses(child)
+
+
+def _option_names(kind: type[Policy]) -> list[str]:
+    """The keyword-only parameters of the class and, where it passes the rest on, of its parents."""
+    names: list[str] = []
+    for ancestor in kind.__mro__:
+        if "__init__" not in vars(ancestor) or ancestor is object:
+            continue
+        parameters = inspect.signature(ancestor).parameters.values()
+        names += [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in names]
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    return names

@@ -1,0 +1,48 @@
+"""Exploring by drawing what might be true."""
+
+import numpy as np
+
+from armful import checks
+from armful.arms import Arms
+from armful.policies.choice import Scores
+from armful.policies.confidence import ConfidencePolicy
+from armful.policies.policy import Policy, Seed
+from armful.randomness import standard_normal
+
+
+class ArmwiseThompson(ConfidencePolicy):
+    """Takemura and Ito (2019): score `theta.x + v_t width(x) z`, z an independent N(0, 1) for each arm.
+
+    radius: `v_t`; the paper's experiments use `ridge=d, radius=sqrt(d)`. For the options see `ConfidencePolicy`.
+
+    >>> policy = ArmwiseThompson(n_features=2, radius=0.0, seed=0)
+    >>> policy.learn([[1.0, 0.0]], [1.0])
+    >>> policy.scores([[2.0, 0.0]], k=1)
+    array([1.])
+    """
+
+    def score(self, arms: Arms, k: int) -> Scores:
+        """Mean plus radius times width times a normal draw."""
+        mean, width = arms.mean_and_width
+        scale = np.asarray(self._alpha(self.state, k))[..., None] * width
+        return Scores.uncapped(mean, mean + scale * standard_normal(self.rng, arms.n_arms))
+
+
+class CombLinTS(Policy):
+    """Wen et al. (2015): one `theta~ ~ N(theta, sigma^2 V^-1)` a round, score `theta~.x`.
+
+    noise: their sigma. ridge: sigma^2 / lambda^2 for their prior N(0, lambda^2 I). The defaults are the paper's.
+
+    >>> policy = CombLinTS(n_features=2, seed=0)
+    >>> float(policy.scores([[1.0, 0.0], [2.0, 0.0]], k=1) @ [2, -1])
+    0.0
+    """
+
+    def __init__(self, *, n_features: int, noise: float = 1.0, ridge: float = 1.0, seed: Seed = None) -> None:
+        super().__init__(n_features=n_features, ridge=ridge, seed=seed)
+        self.noise = checks.positive("noise", noise)
+
+    def score(self, arms: Arms, k: int) -> Scores:
+        """The mean under one drawn theta."""
+        drawn = self.state.sample(self.noise * standard_normal(self.rng, self.n_features))
+        return Scores.uncapped(arms.mean, self.state.project(arms.X, drawn))

@@ -1,0 +1,153 @@
+"""Optimism in the face of uncertainty: mean plus so many widths."""
+
+import math
+
+import numpy as np
+
+from armful import checks
+from armful.arms import Arms
+from armful.checks import FloatArray
+from armful.policies.choice import Scores
+from armful.policies.confidence import ConfidencePolicy
+from armful.policies.policy import Policy, Seed
+from armful.radius import Noise
+
+
+class C2UCB(ConfidencePolicy):
+    """The paper's Algorithm 1 (Qin et al. 2014): score `theta.x + alpha_t width(x)`.
+
+    With one arm a round it is LinUCB. The paper's experiments use `ridge=d, radius=sqrt(d)`. For the options see
+    `ConfidencePolicy`.
+
+    >>> policy = C2UCB(n_features=2, ridge=2.0, radius=1.0, seed=0)
+    >>> policy.scores([[2.0, 0.0], [0.0, 1.0]], k=1).round(3)
+    array([1.414, 0.707])
+
+    Takemura et al. 2021, Algorithm 1, Theorems 2 and 3.
+    """
+
+    def score(self, arms: Arms, k: int) -> Scores:
+        """Mean plus radius times width."""
+        mean, width = arms.mean_and_width
+        return Scores.uncapped(mean, mean + self._bonus(width, k))
+
+    def _bonus(self, width: FloatArray, k: int) -> FloatArray:
+        return np.asarray(self._alpha(self.state, k))[..., None] * width
+
+
+class CappedC2UCB(C2UCB):
+    """C2UCB that is never more optimistic than what is known to be impossible.
+
+    rule="clip": score `min(theta.x + alpha_t width(x), caps)` on every arm, with every cap that was given:
+        cap: B, which no mean reward exceeds.
+        norm: S >= |theta*|, so that S |x| is a cap (and the radius uses it).
+        spread: in no round do the mean rewards of two arms differ by more, so that
+            spread + the smallest optimistic score is a cap (2B, for |mean| <= B).
+        caps: passed to `choose`, one for each arm: 1 for a click, the price for a sale, 0 for a cost.
+    rule="paper": the paper's Algorithm 2 to the letter: score `cap` where `width(x)^2 > 1/k`, else
+        `theta.x + alpha_t width(x)`.
+
+    The regret bound of Algorithm 2 holds for both, on any constraint (docs/theory.md). "clip" is the default because
+    with large k the paper's rule scores nearly every arm alike until about d rounds have passed.
+
+    >>> policy = CappedC2UCB(n_features=2, cap=1.0, ridge=2.0, radius=1.0, seed=0)
+    >>> policy.scores([[2.0, 0.0], [0.0, 1.0]], k=1).round(3)
+    array([1.   , 0.707])
+
+    Takemura et al. 2021, Algorithm 2, Theorem 4.
+    """
+
+    takes_caps = True
+
+    def __init__(
+        self,
+        *,
+        n_features: int,
+        cap: float | None = None,
+        rule: str = "clip",
+        spread: float | None = None,
+        ridge: float | str = 1.0,
+        radius: float | str = "logdet",
+        noise: Noise = "auto",
+        norm: float | None = None,
+        delta: float = 0.1,
+        length: float | None = None,
+        seed: Seed = None,
+    ) -> None:
+        self.rule = checks.one_of("rule", rule, ("clip", "paper"))
+        self.cap = None if cap is None else checks.positive("cap", cap, hint="it is B, the largest mean reward")
+        self.spread = None if spread is None else checks.at_least_zero("spread", spread)
+        if rule == "paper" and cap is None:
+            raise ValueError("rule='paper' needs cap, the largest mean reward B")
+        if rule == "paper" and spread is not None:
+            raise ValueError("rule='paper' knows no spread; rule='clip' does")
+        super().__init__(
+            n_features=n_features,
+            ridge=ridge,
+            radius=radius,
+            noise=noise,
+            norm=norm,
+            delta=delta,
+            length=length,
+            seed=seed,
+        )
+
+    def score(self, arms: Arms, k: int) -> Scores:
+        """Mean plus radius times width, capped."""
+        mean, width = arms.mean_and_width
+        bonus = self._bonus(width, k)
+        optimistic = mean + bonus
+        if self.rule == "paper":
+            if arms.caps is not None:
+                raise ValueError("rule='paper' knows no caps of single arms; rule='clip' does")
+            capped = width**2 > 1 / k
+            return Scores(mean, bonus, np.where(capped, np.float64(self.cap or 0.0), optimistic), capped)
+        value = np.minimum(optimistic, self._lowest_cap(arms, optimistic))
+        return Scores(mean, bonus, value, value < optimistic)
+
+    def _lowest_cap(self, arms: Arms, optimistic: FloatArray) -> FloatArray:
+        caps: list[FloatArray | float] = []
+        if self.cap is not None:
+            caps.append(self.cap)
+        if self.norm is not None:
+            caps.append(self.norm * arms.norm)
+        if self.spread is not None:
+            caps.append(self.spread + optimistic.min(axis=-1, keepdims=True))
+        if arms.caps is not None:
+            caps.append(arms.caps)
+        if not caps:
+            raise ValueError("CappedC2UCB needs a cap: cap=, norm= or spread= when it is made, or caps= to choose")
+        lowest = np.asarray(caps[0])
+        for cap in caps[1:]:
+            lowest = np.minimum(lowest, cap)
+        return lowest
+
+
+class CombLinUCB(Policy):
+    """Wen et al. (2015): score `theta.x + c sqrt(x' Sigma x)`, Sigma the posterior covariance of theta.
+
+    radius: c; sqrt(d) if not given. noise: their sigma. ridge: sigma^2 / lambda^2 for their prior N(0, lambda^2 I).
+    Their Kalman recursion is the ridge state in other words: `Sigma = sigma^2 V^-1`. The defaults are the paper's.
+
+    >>> policy = CombLinUCB(n_features=4, seed=0)
+    >>> policy.scores([[1.0, 0.0, 0.0, 0.0]], k=1)
+    array([2.])
+    """
+
+    def __init__(
+        self,
+        *,
+        n_features: int,
+        radius: float | None = None,
+        noise: float = 1.0,
+        ridge: float = 1.0,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_features=n_features, ridge=ridge, seed=seed)
+        self.radius = math.sqrt(n_features) if radius is None else checks.at_least_zero("radius", radius)
+        self.noise = checks.positive("noise", noise)
+
+    def score(self, arms: Arms, k: int) -> Scores:
+        """Mean plus c posterior standard deviations."""
+        mean, width = arms.mean_and_width
+        return Scores.uncapped(mean, mean + self.radius * self.noise * width)

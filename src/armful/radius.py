@@ -1,0 +1,127 @@
+"""Confidence radii: how many widths the truth may lie from the estimate.
+
+With probability at least `1 - delta`, `|theta* - theta|_V <= alpha` at all times, so that no arm's true mean is
+above `mean + alpha * width`. `docs/theory.md` derives both forms.
+"""
+
+import math
+from typing import Literal, Protocol
+
+import numpy as np
+
+from armful import checks
+from armful.checks import FloatArray
+from armful.ridge import RidgeState
+
+Noise = float | Literal["auto"]
+
+GUESSED_NOISE = 0.5
+GUESS_COUNTS_FOR = 20
+"""`noise="auto"` starts from `GUESSED_NOISE` as if so many observations had shown it."""
+
+
+class Radius(Protocol):
+    """`alpha` for the round in which `k` more arms are chosen: a number, or `(...)` for a batched state."""
+
+    def __call__(self, state: RidgeState, k: int) -> FloatArray | float: ...
+
+
+def estimated_noise(state: RidgeState) -> FloatArray:
+    """`R` from the residuals: `R^2 = (20 R0^2 + residual) / (20 + n)`. A heuristic: it voids the guarantee."""
+    variance = (GUESS_COUNTS_FOR * GUESSED_NOISE**2 + state.residual) / (GUESS_COUNTS_FOR + state.n)
+    return np.sqrt(variance)
+
+
+def theory_radius(
+    *,
+    noise: FloatArray | float,
+    norm: float,
+    ridge: float,
+    n_features: int,
+    squared_norms: FloatArray | float,
+    delta: float,
+) -> FloatArray | float:
+    """The paper's `beta_t(delta) = R sqrt(d log((1 + L^2 k t / lambda) / delta)) + S sqrt(lambda)`.
+
+    `squared_norms` is `L^2 k t`, or anything else that the sum of `|x|^2` over the arms learned does not exceed.
+
+    >>> float(round(theory_radius(noise=1, norm=1, ridge=4, n_features=4, squared_norms=400, delta=0.1), 3))
+    7.26
+    """
+    spread: FloatArray = np.sqrt(n_features * np.log((1 + squared_norms / ridge) / delta))
+    return noise * spread + norm * math.sqrt(ridge)
+
+
+def log_det_radius(
+    *, noise: FloatArray | float, norm: float, ridge: float, log_det_gain: FloatArray | float, delta: float
+) -> FloatArray | float:
+    """`alpha^2 = R^2 [log det(V / lambda) + 2 log(1 / delta)] + lambda S^2`, by the method of mixtures.
+
+    >>> float(round(log_det_radius(noise=1, norm=1, ridge=4, log_det_gain=10, delta=0.1), 3))
+    4.313
+    """
+    return np.sqrt(noise**2 * (log_det_gain + 2 * math.log(1 / delta)) + ridge * norm**2)
+
+
+class ConstantRadius:
+    """The same number in every round, as in the paper's experiments."""
+
+    def __init__(self, value: float) -> None:
+        self.value = checks.at_least_zero("radius", value)
+
+    def __call__(self, state: RidgeState, k: int) -> float:
+        """The number."""
+        return self.value
+
+
+class TheoryRadius:
+    """`theory_radius` for what the state has seen.
+
+    `length` is L, which no feature vector exceeds; without it the squared norms that were seen stand for `L^2 k t`.
+    """
+
+    def __init__(self, *, noise: Noise, norm: float, delta: float, length: float | None) -> None:
+        self.noise, self.norm, self.delta, self.length = noise, norm, delta, length
+
+    def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
+        """`beta_t`: after t - 1 rounds of k arms `state.n + k` is `k t`."""
+        seen = state.squared_norms if self.length is None else self.length**2 * (state.n + k)
+        return theory_radius(
+            noise=_noise(self.noise, state),
+            norm=self.norm,
+            ridge=state.ridge,
+            n_features=state.n_features,
+            squared_norms=seen,
+            delta=self.delta,
+        )
+
+
+class LogDetRadius:
+    """`log_det_radius` for what the state has seen."""
+
+    def __init__(self, *, noise: Noise, norm: float, delta: float) -> None:
+        self.noise, self.norm, self.delta = noise, norm, delta
+
+    def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
+        """The radius; how many arms come next does not matter to it."""
+        return log_det_radius(
+            noise=_noise(self.noise, state),
+            norm=self.norm,
+            ridge=state.ridge,
+            log_det_gain=state.log_det_gain,
+            delta=self.delta,
+        )
+
+
+def _noise(noise: Noise, state: RidgeState) -> FloatArray | float:
+    return estimated_noise(state) if noise == "auto" else noise
+
+
+def make_radius(radius: float | str, *, noise: Noise, norm: float, delta: float, length: float | None) -> Radius:
+    """The radius that a policy's options name: a number, `"theory"` or `"logdet"`."""
+    if not isinstance(radius, str):
+        return ConstantRadius(radius)
+    checks.one_of("radius", radius, ("theory", "logdet"))
+    if radius == "theory":
+        return TheoryRadius(noise=noise, norm=norm, delta=delta, length=length)
+    return LogDetRadius(noise=noise, norm=norm, delta=delta)
