@@ -16,6 +16,8 @@ from armful.policies import (
     load,
 )
 from armful.ridge import RidgeState
+from armful.simulation import simulate
+from armful.trajectories import Trajectories
 
 __version__ = "0.1.0"
 
@@ -40,5 +42,7 @@ __all__ = [
     "Scores",
     "Selection",
     "TopK",
+    "Trajectories",
     "load",
+    "simulate",
 ]

@@ -19,7 +19,14 @@ def multiply(X: FloatArray, matrix: FloatArray, summarise: Summary) -> tuple[Flo
     kernels sum in another order at the end of an odd number of rows and for products of another size. So all
     blocks have one size (the last overlaps the one before), a lone short block is filled up with zeros, and
     `matrix` must have two columns or more, since one column goes through another kernel altogether.
+
+    What is not finite in `X`, or overflows, shows in the result; numpy's warnings about it are silenced.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _multiply(X, matrix, summarise)
+
+
+def _multiply(X: FloatArray, matrix: FloatArray, summarise: Summary) -> tuple[FloatArray, ...]:
     n = X.shape[-2]
     if n <= BLOCK:
         return tuple(part[..., :n] for part in summarise(_filled_up(X) @ matrix))

@@ -55,7 +55,7 @@ def features(X: ArrayLike, n_features: int, *, finite: bool = True) -> FloatArra
 
     `finite=False` leaves the costly look at every number to a caller who sees it in the result anyway.
     """
-    array = _floats("features", X)
+    array = floats("features", X)
     if array.ndim < 2 or array.shape[-1] != n_features:
         raise ValueError(f"features must have shape (n_arms, {n_features}), got {array.shape}")
     if finite:
@@ -65,12 +65,23 @@ def features(X: ArrayLike, n_features: int, *, finite: bool = True) -> FloatArra
 
 def vector(name: str, values: ArrayLike, length: int, *, finite: bool = True) -> FloatArray:
     """One number per arm, `(length,)`."""
-    array = _floats(name, values)
+    array = floats(name, values)
     if array.shape != (length,):
         raise ValueError(f"{name} must have shape ({length},), one for each arm, got {array.shape}")
     if finite:
         refuse_not_finite(name, array)
     return array
+
+
+def floats(name: str, values: ArrayLike) -> FloatArray:
+    """An array of real numbers, of any shape."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise TypeError
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of real numbers, got {type(values).__name__}") from None
 
 
 def refuse_not_finite(name: str, array: FloatArray) -> None:
@@ -90,10 +101,3 @@ def _number(name: str, value: Any) -> float:
     if isinstance(value, str) or not math.isfinite(number):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     return number
-
-
-def _floats(name: str, values: ArrayLike) -> FloatArray:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of numbers, got {type(values).__name__}") from None

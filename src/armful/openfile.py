@@ -7,7 +7,6 @@ file holds (`kind`) and by which version of the layout it was written (`version`
 import json
 import os
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ Arrays = Mapping[str, NDArray[Any]]
 def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Arrays) -> None:
     """Write the file whole or not at all: an older file at `path` stays until the new one is complete."""
     target = Path(path)
-    text = json.dumps({"format": "armful", "kind": kind, "version": VERSION, **header})
+    text = json.dumps({"format": "armful", "kind": kind, "version": VERSION, **header}, default=_as_json)
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -45,15 +44,7 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
         header = json.loads(str(contents.pop("header.json")))
     except FileNotFoundError:
         raise
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        EOFError,
-        AttributeError,
-        zipfile.BadZipFile,
-        zipfile.LargeZipFile,
-    ):
+    except Exception:  # numpy, zipfile and zlib meet damage with a dozen kinds of exception
         raise FileFormatError(f"{path} is not an armful file, or it is damaged") from None
     if not isinstance(header, dict) or header.get("format") != "armful":
         raise FileFormatError(f"{path} is not an armful file")
@@ -64,3 +55,10 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
     if header.get("kind") != kind:
         raise FileFormatError(f"{path} holds a {header.get('kind')}, expected a {kind}")
     return header, contents
+
+
+def _as_json(value: object) -> object:
+    """Numbers and arrays of numpy, which json does not know, as lists and numbers."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")

@@ -59,7 +59,7 @@ class RidgeState:
         `V += X' W X`, `b += X' W r`, `W = (I + shock 11')^-1`, so one call must hold one round.
         """
         X = checks.features(X, self.n_features)
-        r = np.asarray(rewards, dtype=np.float64)
+        r = checks.floats("rewards", rewards)
         if r.shape != X.shape[:-1]:
             raise ValueError(f"rewards must have shape {X.shape[:-1]}, one for each row of features, got {r.shape}")
         checks.refuse_not_finite("rewards", r)
@@ -254,10 +254,13 @@ class RidgeState:
         QR errs by eps relative to each column, which tilts every direction by eps * c, c the condition number with
         the columns scaled to length 1 (so that mere units do not count), and a width by (eps * c)^2.
         """
-        lengths = np.linalg.norm(self._solved[..., :-1, :-1], axis=-2)
-        condition = np.linalg.norm(lengths[..., None] * self._inverse_root, axis=(-1, -2))
-        error = (np.finfo(np.float64).eps * condition) ** 2
-        if not (np.all(error <= LARGEST_WIDTH_ERROR) and np.isfinite(self._root).all()):
+        with np.errstate(over="ignore", invalid="ignore"):
+            lengths = np.linalg.norm(self._solved, axis=-2)
+            if not np.isfinite(lengths).all():
+                raise PrecisionError("the squares of what was observed are beyond the range of float64; scale it down")
+            condition = np.linalg.norm(lengths[..., :-1, None] * self._inverse_root, axis=(-1, -2))
+            error = (np.finfo(np.float64).eps * condition) ** 2
+        if not np.all(error <= LARGEST_WIDTH_ERROR):
             raise PrecisionError(
                 f"the ridge {self.ridge} is lost to rounding: what was observed is larger than it by a factor "
                 "that float64 does not hold; scale the features down or raise the ridge"
@@ -270,7 +273,7 @@ def _stacked_root(root: FloatArray, rows: FloatArray) -> FloatArray:
 
 
 def _weights(weights: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    w = np.asarray(weights, dtype=np.float64)
+    w = checks.floats("weights", weights)
     if w.shape != shape:
         raise ValueError(f"weights must have shape {shape}, one for each row of features, got {w.shape}")
     checks.refuse_not_finite("weights", w)

@@ -49,7 +49,7 @@ class OneOf:
         winners = ties.argmax(axis=-1)
         for row in np.flatnonzero(ties.sum(axis=-1) > 1).tolist():
             winners[row] = rngs[row].choice(np.flatnonzero(ties[row]))
-        return [self.sets[winner] for winner in winners], values
+        return [self.sets[winner].copy() for winner in winners], values
 
     def violation(self, indices: ArrayLike) -> float:
         """How many arms differ from the nearest allowed set, repeated ones counted."""

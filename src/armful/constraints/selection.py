@@ -59,7 +59,7 @@ def best_each(
 
 def check_scores(scores: ArrayLike) -> FloatArray:
     """Scores as `(n_arms,)` finite numbers."""
-    array = np.asarray(scores, dtype=np.float64)
+    array = checks.floats("scores", scores)
     if array.ndim != 1:
         raise ValueError(f"scores must have shape (n_arms,), got {array.shape}")
     checks.refuse_not_finite("scores", array)

@@ -65,7 +65,7 @@ class Policy:
         arms = Arms(X, self.state, caps)
         if arms.X.ndim != 2:
             raise ValueError(f"features must have shape (n_arms, {self.n_features}), got {arms.X.shape}")
-        scores = self._scores(arms, constraint.k)
+        scores = self.score_all(arms, constraint.k)
         picked = constraint.best(scores.value, arms.X, self._generator)
         i = picked.indices
         return Choice(
@@ -81,7 +81,7 @@ class Policy:
 
     def scores(self, X: ArrayLike, k: int) -> FloatArray:
         """The score of every row of `X`, `(n_arms,)`, when at most `k` are to be chosen."""
-        return self._scores(Arms(X, self.state), checks.count("k", k)).value
+        return self.score_all(Arms(X, self.state), checks.count("k", k)).value
 
     def learn(
         self, features: ArrayLike, rewards: ArrayLike, *, weights: ArrayLike | None = None, shock: float = 0.0
@@ -143,10 +143,13 @@ class Policy:
         twin.rng = Streams(generators)
         return twin
 
-    def with_generator(self, generator: Generator) -> Self:
-        """A copy of this policy that knows the same and draws from `generator`."""
-        twin = copy.deepcopy(self)
-        twin.rng = generator
+    def repetition(self, i: int) -> Self:
+        """One learner of a batch, drawing from the same generator."""
+        if not isinstance(self.rng, Streams):
+            raise TypeError("this policy is a single learner, not a batch of repetitions")
+        twin = copy.copy(self)
+        twin._state = self._state[i]
+        twin.rng = self.rng.generators[i]
         return twin
 
     # -- files ---------------------------------------------------------------------------------------
@@ -167,7 +170,8 @@ class Policy:
 
     # -- inside --------------------------------------------------------------------------------------
 
-    def _scores(self, arms: Arms, k: int) -> Scores:
+    def score_all(self, arms: Arms, k: int) -> Scores:
+        """What `score` says, with the reasons."""
         scores = self.score(arms, k)
         return scores if isinstance(scores, Scores) else Scores.uncapped(arms.mean, np.asarray(scores))
 
@@ -187,13 +191,16 @@ def load(path: str | os.PathLike[str]) -> Policy:
         policy = kind(**header["options"])
         policy.rng = _restored_generator(header["generator"])
         policy.state = state
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
         raise FileFormatError(f"{path} does not fit {kind.__name__} of this armful: {error}") from None
     return policy
 
 
 def _restored_generator(state: dict[str, Any]) -> Generator:
-    bits = getattr(np.random, state["bit_generator"])()
+    kind = getattr(np.random, state["bit_generator"])
+    if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
+        raise ValueError(f"{state['bit_generator']} is no bit generator of numpy")
+    bits = kind()
     bits.state = state
     return Generator(bits)
 
@@ -212,13 +219,14 @@ def _subclasses(kind: type[Policy]) -> Iterator[type[Policy]]:
 
 
 def _option_names(kind: type[Policy]) -> list[str]:
-    """The keyword-only parameters of the class and, where it passes the rest on, of its parents."""
+    """The named parameters of the class and, where it passes the rest on, of its parents."""
     names: list[str] = []
     for ancestor in kind.__mro__:
         if "__init__" not in vars(ancestor) or ancestor is object:
             continue
         parameters = inspect.signature(ancestor).parameters.values()
-        names += [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in names]
+        named = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        names += [name for name in named if name not in names]
         if not any(p.kind is p.VAR_KEYWORD for p in parameters):
             break
     return names

@@ -1,0 +1,48 @@
+"""What a world shows in a round, and what a world is."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.random import Generator
+
+from armful.checks import FloatArray
+from armful.constraints import Constraint
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One round: what the learner sees, and the truth that it does not.
+
+    features: `(n_arms, n_features)`. constraint: which sets are allowed. mean: `(n_arms,)`, the true mean rewards.
+    noise: the standard deviation of the Gaussian noise on a reward, or `"bernoulli"` for rewards 0 and 1.
+    """
+
+    features: FloatArray
+    constraint: Constraint
+    mean: FloatArray
+    noise: float | Literal["bernoulli"] = 1.0
+
+    def rewards(self, rng: Generator) -> FloatArray:
+        """What each arm would pay, `(n_arms,)`: drawn for all arms, so that every policy meets the same luck."""
+        if self.noise == "bernoulli":
+            return (rng.random(self.mean.size) < self.mean).astype(np.float64)
+        return self.mean if self.noise == 0 else self.mean + self.noise * rng.standard_normal(self.mean.size)
+
+
+class Environment(Protocol):
+    """A world to learn in: anything with these two.
+
+    Arrays that stay the same from round to round, or from repetition to repetition, are best handed out as the very
+    same array: the simulation then does its work once.
+    """
+
+    @property
+    def n_features(self) -> int:
+        """The length of a feature vector."""
+        ...
+
+    def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
+        """The rounds of one repetition; what differs between repetitions is drawn from `rng`."""
+        ...

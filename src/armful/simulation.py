@@ -1,0 +1,110 @@
+"""The loop: a policy in a world, for many repetitions."""
+
+import copy
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from armful import checks
+from armful.checks import FloatArray
+from armful.constraints import Constraint
+from armful.environments import Environment
+from armful.policies import Choice, Policy
+from armful.together import run_together
+from armful.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
+
+BATCH = 50
+"""Repetitions run together. Fixed, so that the result does not depend on the number of workers."""
+
+
+class Learner(Protocol):
+    """Anything that chooses and learns can be simulated; a `Policy` is simulated faster, many repetitions at once."""
+
+    def choose(self, X: FloatArray, constraint: Constraint, /) -> Choice:
+        """Choose a set of rows of `X`."""
+        ...
+
+    def learn(self, features: FloatArray, rewards: FloatArray, /) -> None:
+        """Learn what the chosen arms paid."""
+        ...
+
+
+def simulate(
+    policy: Policy | Learner,
+    environment: Environment,
+    *,
+    rounds: int,
+    repetitions: int = 100,
+    seed: int = 0,
+    workers: int = 1,
+) -> Trajectories:
+    """Let a policy learn in a world, from what it knows now, in independent repetitions; `policy` itself is not changed.
+
+    Repetition i of every policy under the same `seed` meets the same arms and the same noise, so that policies compare
+    in pairs. `workers` processes share the repetitions; their number does not change the result.
+
+    >>> from armful import C2UCB
+    >>> from armful.environments import Slates
+    >>> result = simulate(C2UCB(n_features=10, radius=1.0), Slates(), rounds=20, repetitions=10, seed=0)
+    >>> result.regret.shape, bool(result.regret[:, -5:].mean() < result.regret[:, :5].mean())
+    ((10, 20), True)
+    """
+    checks.count("rounds", rounds)
+    checks.count("repetitions", repetitions)
+    checks.count("seed", seed, minimum=0)
+    if isinstance(policy, Policy) and policy.n_features != environment.n_features:
+        raise ValueError(f"the policy has {policy.n_features} features, the environment {environment.n_features}")
+    batches = [range(i, min(i + BATCH, repetitions)) for i in range(0, repetitions, BATCH)]
+    if checks.count("workers", workers) == 1:
+        return Trajectories.joined([run_batch(policy, environment, rounds, seed, batch) for batch in batches])
+    with worker_pool(workers) as pool:
+        jobs = [pool.submit(run_batch, policy, environment, rounds, seed, batch) for batch in batches]
+        return Trajectories.joined([job.result() for job in jobs])
+
+
+def run_batch(
+    policy: Policy | Learner, environment: Environment, rounds: int, seed: int, repetitions: range
+) -> Trajectories:
+    """The given repetitions, together if the policy can."""
+    if isinstance(policy, Policy) and policy.batched:
+        return run_together(policy, environment, rounds, seed, repetitions)
+    return Trajectories.joined([run_alone(policy, environment, rounds, seed, i) for i in repetitions])
+
+
+def run_alone(
+    policy: Policy | Learner, environment: Environment, rounds: int, seed: int, repetition: int
+) -> Trajectories:
+    """One repetition by the plain loop: the truth that `run_together` is tested against."""
+    learner: Any = copy.deepcopy(policy)
+    if hasattr(learner, "rng"):
+        learner.rng = generator(seed, repetition, POLICY)
+    noise = generator(seed, repetition, NOISE)
+    result = Trajectories.empty(1, rounds)
+    for t, shown in enumerate(environment.rounds(rounds, generator(seed, repetition, WORLD))):
+        choice = learner.choose(shown.features, shown.constraint)
+        rewards = shown.rewards(noise)[choice.indices]
+        learner.learn(choice.features, rewards)
+        best = shown.constraint.best(shown.mean).value
+        result.regret[0, t] = best - shown.mean[choice.indices].sum()
+        result.rewards[0, t], result.pulled[0, t] = rewards.sum(), choice.indices.size
+    return result
+
+
+@contextmanager
+def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes with BLAS at one thread each, so that they do not fight over the cores."""
+    limits = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    before = {name: os.environ.get(name) for name in limits}
+    os.environ.update(limits)  # BLAS reads them when a worker starts
+    try:
+        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+            yield pool
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

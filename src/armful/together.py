@@ -1,0 +1,115 @@
+"""Many repetitions of a policy in a world, each step of the loop done for all of them at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.random import Generator
+
+from armful.arms import Arms
+from armful.checks import FloatArray, IntArray
+from armful.constraints import Constraint, best_each
+from armful.environments import Environment, Round
+from armful.policies import Policy
+from armful.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
+
+
+def run_together(policy: Policy, environment: Environment, rounds: int, seed: int, repetitions: range) -> Trajectories:
+    """The given repetitions of the loop: see the arms, choose, see the rewards, learn."""
+    generators = [generator(seed, i, POLICY) for i in repetitions]
+    noises = [generator(seed, i, NOISE) for i in repetitions]
+    worlds = [environment.rounds(rounds, generator(seed, i, WORLD)) for i in repetitions]
+    learners = policy.repeated(generators)
+    result = Trajectories.empty(len(repetitions), rounds)
+    scene = None
+    for t in range(rounds):
+        scene = Scene.of([next(world) for world in worlds], scene)
+        chosen, present = _filled_up(_choose(learners, scene, generators))
+        paid = [shown.rewards(noise)[i] for shown, noise, i in zip(scene.rounds, noises, chosen, strict=True)]
+        rewards = np.stack(paid) * present
+        learners.state = learners.state.learn(scene.rows(chosen) * present[..., None], rewards, weights=present)
+        gained = np.stack([shown.mean[i] for shown, i in zip(scene.rounds, chosen, strict=True)]) * present
+        result.regret[:, t] = scene.best_values - gained.sum(axis=1)
+        result.rewards[:, t] = rewards.sum(axis=1)
+        result.pulled[:, t] = present.sum(axis=1)
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One round as all repetitions see it.
+
+    features: `(n_arms, n_features)` where all see the same arms, `(repetitions, n_arms, n_features)` where each sees
+    its own, None where they differ in number. constraint: the common one, None where they differ.
+    best_values: `(repetitions,)`, what the best allowed sets are worth.
+    """
+
+    rounds: list[Round]
+    features: FloatArray | None
+    constraint: Constraint | None
+    best_values: FloatArray
+
+    @classmethod
+    def of(cls, rounds: list[Round], previous: Self | None) -> Self:
+        """The scene; what is the same as in the previous round is not worked out again."""
+        constraints = [shown.constraint for shown in rounds]
+        arms_stay = previous is not None and all(
+            now.features is then.features for now, then in zip(rounds, previous.rounds, strict=True)
+        )
+        truth_stays = previous is not None and all(
+            now.mean is then.mean and now.constraint == then.constraint
+            for now, then in zip(rounds, previous.rounds, strict=True)
+        )
+        return cls(
+            rounds,
+            previous.features if previous and arms_stay else _common_features(rounds),
+            constraints[0] if all(each == constraints[0] for each in constraints) else None,
+            previous.best_values if previous and truth_stays else _best_values(rounds),
+        )
+
+    def rows(self, chosen: IntArray) -> FloatArray:
+        """The features of the chosen arms: `(repetitions, k, n_features)`."""
+        if self.features is None:
+            return np.stack([shown.features[i] for shown, i in zip(self.rounds, chosen, strict=True)])
+        if self.features.ndim == 2:
+            return self.features[chosen]
+        return self.features[np.arange(len(chosen))[:, None], chosen]
+
+
+def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> Sequence[IntArray] | IntArray:
+    """The chosen arms of each repetition."""
+    if scene.features is None or scene.constraint is None:
+        return [
+            learners.repetition(i).choose(shown.features, shown.constraint).indices
+            for i, shown in enumerate(scene.rounds)
+        ]
+    scores = learners.score_all(Arms(scene.features, learners.state), scene.constraint.k).value
+    return best_each(scene.constraint, scores, generators)[0]
+
+
+def _filled_up(chosen: Sequence[IntArray] | IntArray) -> tuple[IntArray, FloatArray]:
+    """Sets of different sizes as one array `(repetitions, k)`, and 1.0 where an arm is meant, 0.0 where it fills up."""
+    if isinstance(chosen, np.ndarray):
+        return chosen, np.ones(chosen.shape)
+    indices = np.zeros((len(chosen), max(len(members) for members in chosen)), dtype=np.int64)
+    present = np.zeros(indices.shape)
+    for i, members in enumerate(chosen):
+        indices[i, : len(members)], present[i, : len(members)] = members, 1.0
+    return indices, present
+
+
+def _common_features(rounds: list[Round]) -> FloatArray | None:
+    first = rounds[0].features
+    if all(shown.features is first for shown in rounds):
+        return first
+    if all(shown.features.shape == first.shape for shown in rounds):
+        return np.stack([shown.features for shown in rounds])
+    return None
+
+
+def _best_values(rounds: list[Round]) -> FloatArray:
+    first = rounds[0]
+    if all(shown.mean is first.mean and shown.constraint == first.constraint for shown in rounds):
+        return np.full(len(rounds), first.constraint.best(first.mean).value)
+    return np.array([shown.constraint.best(shown.mean).value for shown in rounds])
