@@ -39,7 +39,7 @@ def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], ar
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and the arrays of a file of this `kind`; `FileFormatError` says what is wrong with another."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             contents = {name: archive[name] for name in archive.files}
         header = json.loads(str(contents.pop("header.json")))
     except FileNotFoundError:

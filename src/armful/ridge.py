@@ -109,8 +109,13 @@ class RidgeState:
         return values
 
     def sample(self, standard_normals: FloatArray) -> FloatArray:
-        """`theta` plus noise of covariance `V^-1`, made from `(..., n_features)` standard normals."""
-        return self.theta + (self._inverse_root @ standard_normals[..., None])[..., 0]
+        """`theta` plus noise of covariance `V^-1`, made from `(..., n_features)` standard normals.
+
+        The root is taken with a positive diagonal, the only such one, so that the same normals give the same sample
+        in whatever order and grouping the state was learned.
+        """
+        signs = np.sign(_diagonal(self._solved[..., :-1, :-1]))
+        return self.theta + (self._inverse_root @ (signs * standard_normals)[..., None])[..., 0]
 
     @cached_property
     def theta(self) -> FloatArray:
@@ -172,7 +177,11 @@ class RidgeState:
         """One learner, or some, of a batch."""
         if not self.batch:
             raise TypeError("this state is of one learner and cannot be indexed")
-        return self._updated(self._root[index], np.asarray(self._n[index]))
+        part = object.__new__(type(self))
+        part.n_features, part.ridge = self.n_features, self.ridge
+        part._root, part._n = self._root[index], np.asarray(self._n[index])
+        part.__dict__["_solved"], part.__dict__["_inverse_root"] = self._solved[index], self._inverse_root[index]
+        return part
 
     def repeat(self, times: int) -> Self:
         """A batch of learners that all know what this one knows."""

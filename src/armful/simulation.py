@@ -41,7 +41,7 @@ def simulate(
     seed: int = 0,
     workers: int = 1,
 ) -> Trajectories:
-    """Let a policy learn in a world, from what it knows now, in independent repetitions; `policy` itself is not changed.
+    """Let a policy learn in a world, from what it knows now, in independent repetitions; `policy` stays as it is.
 
     Repetition i of every policy under the same `seed` meets the same arms and the same noise, so that policies compare
     in pairs. `workers` processes share the repetitions; their number does not change the result.

@@ -14,6 +14,9 @@ from armful.environments import Environment, Round
 from armful.policies import Policy
 from armful.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
 
+LARGEST_STACK = 2**21
+"""Numbers: arms of several repetitions beyond this are not copied beside each other, since they leave the cache."""
+
 
 def run_together(policy: Policy, environment: Environment, rounds: int, seed: int, repetitions: range) -> Trajectories:
     """The given repetitions of the loop: see the arms, choose, see the rewards, learn."""
@@ -41,7 +44,7 @@ class Scene:
     """One round as all repetitions see it.
 
     features: `(n_arms, n_features)` where all see the same arms, `(repetitions, n_arms, n_features)` where each sees
-    its own, None where they differ in number. constraint: the common one, None where they differ.
+    its own, None where they differ in number or are too many to copy. constraint: the common one, None where they differ.
     best_values: `(repetitions,)`, what the best allowed sets are worth.
     """
 
@@ -103,13 +106,16 @@ def _common_features(rounds: list[Round]) -> FloatArray | None:
     first = rounds[0].features
     if all(shown.features is first for shown in rounds):
         return first
-    if all(shown.features.shape == first.shape for shown in rounds):
+    if all(shown.features.shape == first.shape for shown in rounds) and first.size * len(rounds) <= LARGEST_STACK:
         return np.stack([shown.features for shown in rounds])
     return None
 
 
 def _best_values(rounds: list[Round]) -> FloatArray:
     first = rounds[0]
-    if all(shown.mean is first.mean and shown.constraint == first.constraint for shown in rounds):
+    if any(shown.constraint != first.constraint or shown.mean.size != first.mean.size for shown in rounds):
+        return np.array([shown.constraint.best(shown.mean).value for shown in rounds])
+    if all(shown.mean is first.mean for shown in rounds):
         return np.full(len(rounds), first.constraint.best(first.mean).value)
-    return np.array([shown.constraint.best(shown.mean).value for shown in rounds])
+    any_order = [np.random.default_rng()] * len(rounds)  # which of several best sets is found does not matter
+    return best_each(first.constraint, np.stack([shown.mean for shown in rounds]), any_order)[1]

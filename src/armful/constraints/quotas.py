@@ -149,7 +149,7 @@ def _encode(groups: Iterable[Hashable]) -> tuple[list[Hashable], IntArray]:
     """The distinct labels in order of appearance, and the number of each arm's label."""
     if isinstance(groups, np.ndarray) and groups.ndim != 1:
         raise ValueError(f"groups must be one label for each arm, got an array of shape {groups.shape}")
-    if isinstance(groups, np.ndarray) and groups.dtype.kind in "iubUS":
+    if isinstance(groups, np.ndarray) and groups.size and groups.dtype.kind in "iubUS":
         labels, first, codes = np.unique(groups, return_index=True, return_inverse=True)
         appearance = np.argsort(np.argsort(first))
         return labels[np.argsort(first)].tolist(), appearance[codes].astype(np.int64)

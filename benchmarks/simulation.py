@@ -1,0 +1,100 @@
+"""How much faster repetitions run together than by a plain loop, per core: ratios from one interleaved run.
+
+Three loops play the same rounds: `together` is what `armful.simulate` does, `alone` is armful's own plain loop (choose
+and learn, one repetition after the other), `bare` is the least numpy that C2UCB can be written in, with no checks at
+all, keeping V and solving anew. Two worlds: arms that stay, the same for all repetitions, and arms that are new in
+every round and repetition (then drawing them is a good part of all three).
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+
+from armful import C2UCB, TopK
+from armful.checks import FloatArray
+from armful.environments import Round
+from armful.simulation import run_alone, run_batch
+from armful.trajectories import NOISE, WORLD, generator
+
+D, K, REPETITIONS, SEED, RUNS = 7, 20, 100, 0, 7
+
+
+@dataclass
+class Plain:
+    n_arms: int
+    fresh: bool
+    n_features: int = D
+
+    def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
+        theta = rng.standard_normal(D) / math.sqrt(D)
+        features = self.shared
+        for _ in range(n_rounds):
+            if self.fresh:
+                features = rng.standard_normal((self.n_arms, D)) / math.sqrt(D)
+            yield Round(features, TopK(K), features @ theta)
+
+    @cached_property
+    def shared(self) -> FloatArray:
+        return np.random.default_rng(1).standard_normal((self.n_arms, D)) / math.sqrt(D)
+
+
+def bare_loop(world: Plain, rounds: int) -> FloatArray:
+    """C2UCB with ridge d and radius sqrt(d), as short as numpy allows."""
+    regret = np.zeros((REPETITIONS, rounds))
+    for i in range(REPETITIONS):
+        noise = generator(SEED, i, NOISE)
+        V, b = D * np.eye(D), np.zeros(D)
+        for t, shown in enumerate(world.rounds(rounds, generator(SEED, i, WORLD))):
+            X = shown.features
+            inverse = np.linalg.inv(V)
+            scores = X @ (inverse @ b) + math.sqrt(D) * np.sqrt(((X @ inverse) * X).sum(axis=1))
+            chosen = np.argpartition(scores, len(X) - K)[len(X) - K :]
+            paid = shown.mean + noise.standard_normal(len(X))
+            V += X[chosen].T @ X[chosen]
+            b += X[chosen].T @ paid[chosen]
+            best = np.partition(shown.mean, len(X) - K)[len(X) - K :].sum()
+            regret[i, t] = best - shown.mean[chosen].sum()
+    return regret
+
+
+def seconds(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def main() -> None:
+    policy = C2UCB(n_features=D, ridge=D, radius=math.sqrt(D))
+    print(f"simulate: d={D}, k={K}, {REPETITIONS} repetitions, one core, median of {RUNS} interleaved runs")
+    print(f"{'arms':>7} {'world':>7} {'alone/together':>15} {'bare/together':>14}")
+    for n_arms, rounds in ((200, 20), (2_000, 5), (16_000, 2)):
+        for fresh in (False, True):
+            world = Plain(n_arms, fresh)
+            loops: dict[str, Callable[[], object]] = {
+                "together": lambda: run_batch(policy, world, rounds, SEED, range(REPETITIONS)),  # noqa: B023
+                "alone": lambda: [run_alone(policy, world, rounds, SEED, i) for i in range(REPETITIONS)],  # noqa: B023
+                "bare": lambda: bare_loop(world, rounds),  # noqa: B023
+            }
+            times: dict[str, list[float]] = {name: [] for name in loops}
+            for _ in range(RUNS):
+                for name, loop in loops.items():
+                    times[name].append(seconds(loop))
+            ratio = {
+                name: statistics.median(a / b for a, b in zip(times[name], times["together"], strict=True))
+                for name in ("alone", "bare")
+            }
+            print(f"{n_arms:>7} {'fresh' if fresh else 'same':>7} {ratio['alone']:>15.1f} {ratio['bare']:>14.1f}")
+
+
+if __name__ == "__main__":
+    main()

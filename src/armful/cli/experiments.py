@@ -1,0 +1,106 @@
+"""`armful reproduce` and `armful compare`."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from armful.experiments import comparison, report, reproduction
+from armful.experiments.plan import EXAMPLE, read_plan
+from armful.experiments.results import Result
+from armful.experiments.running import run_cells
+
+Workers = Annotated[
+    int | None, typer.Option(help="Processes to use; all cores if not given. Results do not depend on it.", min=1)
+]
+Out = Annotated[Path, typer.Option(help="Folder for the results; it is made if it is not there.")]
+
+
+def reproduce(
+    sizes: Annotated[str, typer.Option(help="Values of k, separated by commas; T is 20 k.")] = "",
+    runs: Annotated[int, typer.Option(help="Repetitions of each.", min=1)] = 100,
+    workers: Workers = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    out: Out = Path("armful-reproduction"),
+    full: Annotated[
+        bool, typer.Option("--full", help="The whole protocol: size 32 too, and the worst of 16 theta*.")
+    ] = False,
+) -> None:
+    """Reproduce the experiments of Takemura et al. (AAAI 2021), and two beyond them.
+
+    Writes figures (PNG, SVG), tables (CSV, Parquet) and report.html. Interrupted, it goes on where it was.
+
+    Example: armful reproduce --sizes 2,4,8 --runs 20 --out quick
+    """
+    chosen = _sizes(sizes) if sizes else [2, 4, 8, 16] + ([32] if full else [])
+    protocol = reproduction.Protocol(sizes=chosen, runs=runs, seed=seed, worst_signs=full)
+    out.mkdir(parents=True, exist_ok=True)
+    begin = time.perf_counter()
+    with _progress() as bar:
+        task = bar.add_task("reproducing", total=protocol.n_cells, last="")
+        done = reproduction.run(
+            protocol, out / "cells", workers=workers or os.cpu_count() or 1, progress=_advance(bar, task)
+        )
+    path = report.write(done, out, seconds=time.perf_counter() - begin)
+    for sentence in report.findings(done):
+        typer.echo("- " + sentence.replace("`", ""))
+    typer.echo(f"report: {path}")
+
+
+def compare(
+    plan: Annotated[Path | None, typer.Argument(help="A plan in TOML; --example prints one.")] = None,
+    example: Annotated[bool, typer.Option("--example", help="Print a commented plan to start from.")] = False,
+    workers: Workers = None,
+    out: Out = Path("armful-comparison"),
+) -> None:
+    """Compare policies, yours or armful's, in environments and sizes of your choice.
+
+    Writes results.csv and .parquet, a figure for each environment, and report.html. Interrupted, it goes on where it
+    was.
+
+    Example: armful compare --example > plan.toml && armful compare plan.toml
+    """
+    if example:
+        typer.echo(EXAMPLE, nl=False)
+        return
+    if plan is None:
+        raise ValueError("which plan? Give a file, or --example to print one to start from")
+    wanted = read_plan(plan)
+    comparison.check(wanted)
+    out.mkdir(parents=True, exist_ok=True)
+    cells = wanted.cells()
+    with _progress() as bar:
+        task = bar.add_task("comparing", total=len(cells), last="")
+        results = run_cells(cells, out / "cells", workers=workers or os.cpu_count() or 1, progress=_advance(bar, task))
+    typer.echo(f"report: {comparison.write(wanted, results, out)}")
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--sizes takes whole numbers separated by commas, like 2,4,8, got {text!r}") from None
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[last]}"),
+        console=Console(stderr=True),
+    )
+
+
+def _advance(bar: Progress, task: TaskID) -> Callable[[Result | None], None]:
+    def advance(result: Result | None) -> None:
+        last = "" if result is None else f"{result.environment}, {result.policy}, k = {result.k}"
+        bar.update(task, advance=1, last=last)
+
+    return advance

@@ -1,0 +1,61 @@
+"""The user's own policies, worlds and sizes, compared."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from armful.experiments import figures, page
+from armful.experiments.plan import Plan
+from armful.experiments.results import Result, growth, tidy, write_table
+
+
+def check(plan: Plan) -> None:
+    """Make everything once, so that a wrong option is told before anything runs."""
+    for k, _ in plan.sizes:
+        for name, world in plan.environments.items():
+            environment = world.make(k=k)
+            if not hasattr(environment, "rounds") or not hasattr(environment, "n_features"):
+                raise ValueError(f"environment {name!r} needs n_features and rounds(n_rounds, rng)")
+            for label, learner in plan.policies.items():
+                policy = learner.make(n_features=environment.n_features)
+                if not hasattr(policy, "choose") or not hasattr(policy, "learn"):
+                    raise ValueError(f"policy {label!r} needs choose and learn")
+
+
+def write(plan: Plan, results: Sequence[Result], out: Path) -> Path:
+    """Table, figures and page into the folder `out`; the path of the page."""
+    write_table(tidy(results, "environment"), out / "results")
+    styles = figures.style_of(plan.policies)
+    parts = [page.paragraph(f"{plan.runs} runs of each, seed {plan.seed}; mean regret and its standard error.")]
+    for name in plan.environments:
+        here = [result for result in results if result.environment == name]
+        path = out / f"figure-{name}"
+        _figure(here, name).save(path, styles)
+        parts += [
+            page.heading(name),
+            page.image(path.with_suffix(".svg"), "Bars are one standard error."),
+            _table(plan, here),
+        ]
+    target = out / "report.html"
+    target.write_text(page.page("armful compare", parts), encoding="utf-8")
+    return target
+
+
+def _figure(results: Sequence[Result], name: str) -> figures.Figure:
+    several_sizes = len({(result.k, result.rounds) for result in results}) > 1
+    return figures.regret_by_size(results, name) if several_sizes else figures.regret_by_round(results, name)
+
+
+def _table(plan: Plan, results: Sequence[Result]) -> str:
+    sizes = sorted(plan.sizes)
+    rows = []
+    for policy in plan.policies:
+        mine = {(result.k, result.rounds): result for result in results if result.policy == policy}
+        fit = growth([mine[size] for size in sizes])
+        rows.append(
+            [
+                f"`{policy}`",
+                *(page.plus_minus(mine[size].mean, mine[size].stderr) for size in sizes),
+                "-" if fit is None else f"{fit.exponent:.2f} ± {fit.stderr:.2f}",
+            ]
+        )
+    return page.table(["policy", *(f"k = {k}, T = {rounds}" for k, rounds in sizes), "growth exponent"], rows)

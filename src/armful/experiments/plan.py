@@ -1,0 +1,165 @@
+"""What is to be run: every policy in every world at every size."""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from armful import checks
+from armful.experiments.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One policy in one world at one size, for `runs` repetitions: the unit of work, of saving and of resuming.
+
+    environment, policy: the names they go by in tables and figures. world, learner: how to make them.
+    k: the size, given to a world that has the option. rounds: T.
+    """
+
+    environment: str
+    policy: str
+    world: Recipe
+    learner: Recipe
+    k: int
+    rounds: int
+    runs: int
+    seed: int
+
+    def key(self) -> str:
+        """A name for the result: different whenever the result could be."""
+        parts = {
+            "world": self.world.fingerprint(),
+            "learner": self.learner.fingerprint(),
+            "numbers": [self.k, self.rounds, self.runs, self.seed],
+        }
+        digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+        return f"{self.environment}-{self.policy}-k{self.k}-{digest}".replace("/", "_")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Policies x worlds x sizes, each in `runs` repetitions under the same seed.
+
+    sizes: pairs of k and the number of rounds T.
+    """
+
+    policies: Mapping[str, Recipe]
+    environments: Mapping[str, Recipe]
+    sizes: Sequence[tuple[int, int]]
+    runs: int = 100
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for what in ("policies", "environments", "sizes"):
+            if not getattr(self, what):
+                raise ValueError(f"a plan needs {what}, got none")
+        checks.count("runs", self.runs)
+        checks.count("seed", self.seed, minimum=0)
+        for k, rounds in self.sizes:
+            checks.count("k", k)
+            checks.count("rounds", rounds)
+
+    def cells(self) -> list[Cell]:
+        """All of it, the largest sizes first, so that no worker is left alone with one at the end."""
+        return [
+            Cell(environment, policy, world, learner, k, rounds, self.runs, self.seed)
+            for k, rounds in sorted(self.sizes, key=lambda size: -size[0] * size[1])
+            for environment, world in self.environments.items()
+            for policy, learner in self.policies.items()
+        ]
+
+
+def read_plan(path: Path) -> Plan:
+    """A plan from a TOML file; `EXAMPLE` shows the form."""
+    try:
+        text = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(
+            f"{path} is not there; `armful compare --example > plan.toml` writes one to start from"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not TOML: {error}") from None
+    known = {"runs", "seed", "sizes", "policies", "environments"}
+    for name in text:
+        if name not in known:
+            raise ValueError(f"{path}: unknown entry {name!r}; a plan has {', '.join(sorted(known))}")
+    try:
+        return Plan(
+            policies=_recipes(text.get("policies", {}), "policies", path),
+            environments=_recipes(text.get("environments", {}), "environments", path),
+            sizes=[_size(entry) for entry in text.get("sizes", [])],
+            runs=text.get("runs", 100),
+            seed=text.get("seed", 0),
+        )
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _recipes(table: Any, section: str, path: Path) -> dict[str, Recipe]:
+    if not isinstance(table, dict) or not all(isinstance(entry, dict) for entry in table.values()):
+        raise ValueError(f"[{section}] must hold tables like [{section}.my-name]")
+    recipes = {}
+    for name, entry in table.items():
+        kind = entry.get("class", name)
+        place, separator, class_name = str(kind).rpartition(":")
+        if place.endswith(".py"):
+            kind = f"{(path.parent / place).resolve()}{separator}{class_name}"
+        recipes[name] = Recipe(kind, {option: value for option, value in entry.items() if option != "class"})
+    return recipes
+
+
+def _size(entry: Any) -> tuple[int, int]:
+    if not isinstance(entry, dict) or set(entry) != {"k", "rounds"}:
+        raise ValueError(f"each of sizes must be like {{ k = 5, rounds = 100 }}, got {entry!r}")
+    return entry["k"], entry["rounds"]
+
+
+EXAMPLE = """\
+# A plan for `armful compare plan.toml`: every policy in every environment at every size.
+
+runs = 50        # repetitions of each; the error bars shrink like 1/sqrt(runs)
+seed = 0         # the same seed gives the same numbers, whatever the number of workers
+
+# k is how many arms are chosen in a round, rounds is how often.
+sizes = [
+    { k = 5, rounds = 50 },
+    { k = 10, rounds = 100 },
+    { k = 20, rounds = 200 },
+]
+
+# A policy is a class of armful with its options. The words "d" and "sqrt(d)" stand for the number of features and its
+# square root. `class` may be left out where the name is the class; give it to have one class twice, or your own:
+# class = "my_policies.py:MyPolicy" (a file beside this plan) or class = "package.module:MyPolicy".
+[policies.EpsilonGreedy]
+epsilon = 0.05
+
+[policies.C2UCB]
+
+[policies.CappedC2UCB]
+cap = 1.0
+
+[policies.paper-rule]
+class = "CappedC2UCB"
+rule = "paper"
+cap = 1.0
+ridge = "d"
+radius = "sqrt(d)"
+
+[policies.CombLinTS]
+noise = 0.5
+
+# An environment is a class of armful, or your own, with its options; k comes from the sizes.
+[environments.slates]
+class = "Slates"
+n_arms = 100
+n_features = 10
+
+[environments.campaign]
+class = "Campaign"
+n_arms = 1000
+n_features = 10
+"""

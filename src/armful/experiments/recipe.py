@@ -1,0 +1,103 @@
+"""A policy or a world by name: what a plan file can say and a worker process can make."""
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from armful import environments, policies
+
+RELATIVE_TO_FEATURES = {"d": float, "sqrt(d)": math.sqrt}
+"""Options that may be given in terms of the number of features, which is the world's to say."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A class and the options to make it with.
+
+    kind: a class of armful by its name, `"C2UCB"`, or anybody's: `"package.module:Class"` or `"folder/file.py:Class"`.
+    options: keyword arguments; the words `"d"` and `"sqrt(d)"` stand for the number of features and its root.
+
+    >>> Recipe("C2UCB", {"ridge": "d", "radius": "sqrt(d)"}).make(n_features=4)
+    C2UCB(n_features=4, ridge=4.0, radius=2.0, noise='auto', norm=None, delta=0.1, length=None)
+    """
+
+    kind: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def make(self, **given: Any) -> Any:
+        """The object; of what is `given` it gets what it has an option for."""
+        maker = find(self.kind)
+        options = {name: _relative(value, given.get("n_features")) for name, value in self.options.items()}
+        accepted = inspect.signature(maker).parameters
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+        extra = {name: value for name, value in given.items() if takes_any or name in accepted}
+        try:
+            return maker(**{**extra, **options})
+        except TypeError as error:
+            raise ValueError(f"{self.kind}: {error}") from None
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What a result depends on: the recipe, and the text of a file it names."""
+        path = self.kind.rpartition(":")[0]
+        digest = hashlib.sha256(Path(path).read_bytes()).hexdigest() if path.endswith(".py") else None
+        return {"kind": self.kind, "options": dict(self.options), "file": digest}
+
+
+def find(kind: str) -> Any:
+    """The class a recipe names."""
+    place, separator, name = kind.rpartition(":")
+    if not separator:
+        for module in (policies, environments):
+            if kind in module.__all__:
+                return getattr(module, kind)
+        known = ", ".join(sorted(set(policies.__all__ + environments.__all__) - _NOT_MADE_BY_NAME))
+        raise ValueError(f"{kind!r} is no class of armful; known are {known}; your own: 'file.py:Class'")
+    module = _load_file(Path(place)) if place.endswith(".py") else _import(place)
+    if not hasattr(module, name):
+        raise ValueError(f"{place} has no {name!r}")
+    return getattr(module, name)
+
+
+_NOT_MADE_BY_NAME = {"Choice", "Environment", "Policy", "Round", "Scores", "load"}
+
+
+def _import(place: str) -> ModuleType:
+    try:
+        return importlib.import_module(place)
+    except ImportError as error:
+        raise ValueError(f"cannot import {place}: {error}") from None
+
+
+def _load_file(path: Path) -> ModuleType:
+    name = f"armful_plan_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    if not path.is_file():
+        raise ValueError(f"{path} is not there; paths in a plan are relative to the plan")
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} cannot be loaded as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
+    return module
+
+
+def _relative(value: Any, n_features: int | None) -> Any:
+    if isinstance(value, str) and value in RELATIVE_TO_FEATURES:
+        if n_features is None:
+            raise ValueError(f"{value!r} is for a policy: a world has no number of features before it is made")
+        return RELATIVE_TO_FEATURES[value](n_features)
+    return value

@@ -1,0 +1,122 @@
+"""What came out: one result per cell, one tidy table."""
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from armful.trajectories import Trajectories
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a cell.
+
+    regret: the total of each run. curve, curve_stderr: mean cumulative regret after each round. pulled: arms chosen in
+    a run, on average. seconds: how long it took.
+    """
+
+    environment: str
+    policy: str
+    k: int
+    rounds: int
+    runs: int
+    seed: int
+    pulled: float
+    regret: list[float]
+    curve: list[float]
+    curve_stderr: list[float]
+    seconds: float
+
+    @property
+    def mean(self) -> float:
+        """The mean regret."""
+        return float(np.mean(self.regret))
+
+    @property
+    def stderr(self) -> float:
+        """The standard error of the mean regret, NaN for a single run."""
+        return float(np.std(self.regret, ddof=1) / math.sqrt(self.runs)) if self.runs > 1 else float("nan")
+
+    def save(self, path: Path) -> None:
+        """Write the result whole or not at all."""
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        os.replace(part, path)
+
+    @classmethod
+    def load(cls, path: Path) -> "Result | None":
+        """A saved result, or None where there is none that can be read."""
+        try:
+            return cls(**json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+
+def summarise(trajectories: Trajectories, seconds: float, **identity: Any) -> Result:
+    """A result from what `simulate` gave."""
+    cumulative = np.cumsum(trajectories.regret, axis=1)
+    runs = len(cumulative)
+    spread = cumulative.std(axis=0, ddof=1) / math.sqrt(runs) if runs > 1 else np.full(cumulative.shape[1], np.nan)
+    return Result(
+        runs=runs,
+        pulled=float(trajectories.pulled.sum(axis=1).mean()),
+        regret=trajectories.total_regret.tolist(),
+        curve=cumulative.mean(axis=0).tolist(),
+        curve_stderr=spread.tolist(),
+        seconds=seconds,
+        **identity,
+    )
+
+
+def tidy(results: Iterable[Result], first_column: str) -> list[dict[str, Any]]:
+    """One row per result; the environment goes by the name `first_column`."""
+    return [
+        {
+            first_column: result.environment,
+            "policy": result.policy,
+            "k": result.k,
+            "T": result.rounds,
+            "pulled": int(result.pulled) if result.pulled == int(result.pulled) else result.pulled,
+            "runs": result.runs,
+            "mean": result.mean,
+            "stderr": result.stderr,
+        }
+        for result in sorted(results, key=lambda result: (result.environment, result.k, result.rounds, result.policy))
+    ]
+
+
+def write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """The rows as `path.csv` and `path.parquet`."""
+    with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    pq.write_table(pa.Table.from_pylist(list(rows)), path.with_suffix(".parquet"))
+
+
+@dataclass(frozen=True)
+class Growth:
+    """`regret ~ pulled^exponent`, fitted on log-log axes; `stderr` from the standard errors of the means alone."""
+
+    exponent: float
+    stderr: float
+
+
+def growth(results: Sequence[Result]) -> Growth | None:
+    """The growth of one policy's regret over its sizes; None for fewer than two, or regret that is not positive."""
+    x = np.log([result.pulled for result in results])
+    means = np.array([result.mean for result in results])
+    if len(np.unique(x)) < 2 or (means <= 0).any():
+        return None
+    weights = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+    relative = np.array([result.stderr for result in results]) / means
+    return Growth(float(weights @ np.log(means)), float(np.sqrt(np.sum((weights * relative) ** 2))))

@@ -1,0 +1,13 @@
+"""Contract suites: inherit one in a test file, supply one method, and pytest runs every check on your own class.
+
+from armful.testing import PolicyContract
+
+class TestMyPolicy(PolicyContract):
+    def policy(self, n_features, seed):
+        return MyPolicy(n_features=n_features, seed=seed)
+"""
+
+from armful.testing.constraint_contract import ConstraintContract
+from armful.testing.policy_contract import PolicyContract
+
+__all__ = ["ConstraintContract", "PolicyContract"]

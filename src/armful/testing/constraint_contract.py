@@ -1,0 +1,208 @@
+"""The checks that every constraint passes."""
+
+from collections.abc import Iterator
+from itertools import chain, combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints import Constraint
+from armful.testing.expectations import expect_close, expect_refusal
+
+
+class Instance(NamedTuple):
+    """A small random instance with all its allowed sets, found by looking at every subset."""
+
+    constraint: Constraint
+    n_arms: int
+    allowed: list[IntArray]
+
+
+class ConstraintContract:
+    """Inherit it in a test file and supply `constraint`: every answer is then compared with enumeration.
+
+    class TestMyConstraint(ConstraintContract):
+        def constraint(self, rng):
+            n_arms = int(rng.integers(2, 8))
+            return MyConstraint(...), n_arms
+    """
+
+    instances = 25
+    """How many random instances to look at."""
+
+    def constraint(self, rng: Generator) -> tuple[Constraint, int]:
+        """A random constraint on few arms (at most ten: 2^n subsets are looked at), and their number."""
+        raise NotImplementedError(f"{type(self).__name__} must define constraint(self, rng)")
+
+    # -- the answer ----------------------------------------------------------------------------------
+
+    def test_the_answer_is_an_allowed_set(self) -> None:
+        for (constraint, n_arms, _), scores, rng in self._questions():
+            indices = constraint.best(scores, rng=rng).indices
+            what = f"{constraint!r} on {scores} answers {indices}"
+            assert isinstance(indices, np.ndarray), f"{what}, not an array"
+            assert indices.ndim == 1, f"{what} of shape {indices.shape}"
+            assert np.issubdtype(indices.dtype, np.integer), f"{what} of type {indices.dtype}"
+            assert np.unique(indices).size == indices.size, f"{what}, an arm twice"
+            assert all(0 <= i < n_arms for i in indices), f"{what}, beyond the {n_arms} arms"
+            assert indices.size <= constraint.k, f"{what}, more than k = {constraint.k}"
+            assert constraint.violation(indices) == 0.0, f"{what}, violation {constraint.violation(indices)}"
+
+    def test_no_allowed_set_is_worth_more_than_the_ratio_says(self) -> None:
+        for (constraint, _, allowed), scores, rng in self._questions():
+            answer = constraint.best(scores, rng=rng)
+            assert 0 < answer.ratio <= 1, f"{constraint!r} answers with ratio {answer.ratio}"
+            best = max(float(scores[members].sum()) for members in allowed)
+            if best < 0 and answer.ratio < 1:
+                continue  # a ratio promises nothing about losses
+            slack = 1e-9 * float(np.abs(scores).sum())
+            worth = float(scores[answer.indices].sum())
+            assert worth >= answer.ratio * best - slack, (
+                f"{constraint!r} on {scores} answers {answer.indices}, worth {worth}; another set is worth {best}"
+            )
+
+    def test_the_value_is_the_sum_of_the_scores(self) -> None:
+        for (constraint, _, _), scores, rng in self._questions():
+            answer = constraint.best(scores, rng=rng)
+            slack = 1e-9 * float(np.abs(scores).sum())
+            assert abs(answer.value - float(scores[answer.indices].sum())) <= slack, (
+                f"{constraint!r} on {scores} says that {answer.indices} are worth {answer.value}"
+            )
+
+    def test_ties_are_broken_at_random_and_by_the_generator_alone(self) -> None:
+        """Of two equally good sets or more, 60 draws show at least two.
+
+        False alarms: at most 2^-59 an instance, if no set comes up more than half the time.
+        """
+        for place, (constraint, n_arms, allowed) in enumerate(self._instances()):
+            scores = np.ones(n_arms)
+            rng = np.random.default_rng(place)
+            answers = {tuple(sorted(constraint.best(scores, rng=rng).indices.tolist())) for _ in range(60)}
+            n_best = sum(members.size == constraint.k for members in allowed)
+            assert len(answers) > 1 or n_best == 1, f"{constraint!r} always answers {answers} to a tie of {n_best} sets"
+            again = [constraint.best(scores, rng=np.random.default_rng(place)).indices.tolist() for _ in range(3)]
+            assert again[0] == again[1] == again[2], f"{constraint!r} answers {again} under one seed"
+
+    # -- the family of sets --------------------------------------------------------------------------
+
+    def test_k_is_the_size_of_the_largest_allowed_set(self) -> None:
+        for constraint, _, allowed in self._instances():
+            largest = max(members.size for members in allowed)
+            assert constraint.k == largest, f"{constraint!r} has k = {constraint.k}, its largest set has {largest} arms"
+
+    def test_a_violation_is_a_number_and_an_arm_counts_once(self) -> None:
+        for constraint, n_arms, allowed in self._instances():
+            for members in _subsets(n_arms):
+                violation = constraint.violation(members)
+                assert isinstance(violation, float), f"{constraint!r} has a violation of type {type(violation)}"
+                assert violation >= 0, f"{constraint!r} has violation {violation} for {members}"
+            for members in allowed:
+                if members.size:
+                    twice = np.append(members, members[0])
+                    assert constraint.violation(twice) > 0, f"{constraint!r} allows an arm twice: {twice}"
+
+    # -- manners -------------------------------------------------------------------------------------
+
+    def test_scores_that_are_not_numbers_in_a_row_are_refused(self) -> None:
+        for constraint, n_arms, _ in self._instances():
+            for bad in (np.nan, np.inf, -np.inf):
+                scores = np.ones(n_arms)
+                scores[-1] = bad
+                expect_refusal(f"{constraint!r} with a score of {bad}", constraint.best, scores)
+            for shape in ((n_arms, 1), (2, n_arms), ()):
+                expect_refusal(f"{constraint!r} with scores of shape {shape}", constraint.best, np.ones(shape))
+
+    def test_another_number_of_scores_is_refused_or_answered_within_them(self) -> None:
+        for constraint, n_arms, _ in self._instances():
+            for n_scores in {0, n_arms - 1, n_arms + 1}:
+                try:
+                    indices = constraint.best(np.ones(n_scores)).indices
+                except ValueError:
+                    continue
+                assert constraint.violation(indices) == 0.0, f"{constraint!r} answers {indices} to {n_scores} scores"
+                assert all(i < n_scores for i in indices), f"{constraint!r} answers {indices} to {n_scores} scores"
+
+    def test_neither_question_nor_answer_is_shared(self) -> None:
+        for (constraint, _, _), scores, _ in self._questions():
+            kept = scores.copy()
+            scores.flags.writeable = False
+            first = constraint.best(scores, rng=np.random.default_rng(0)).indices
+            assert np.array_equal(scores, kept), f"{constraint!r} changes the scores it is given"
+            expected = first.tolist()
+            if first.flags.writeable:
+                first[:] = 0
+            again = constraint.best(scores, rng=np.random.default_rng(0)).indices.tolist()
+            assert again == expected, f"{constraint!r} answers {expected}, then {again} once its answer was changed"
+
+    def test_many_rows_at_once_are_answered_as_one_by_one(self) -> None:
+        for place, (constraint, n_arms, _) in enumerate(self._instances()):
+            at_once = getattr(constraint, "best_each", None)
+            if at_once is None:
+                continue
+            rng = np.random.default_rng(place)
+            rows = np.stack([kind(rng, n_arms) for kind in (_signed, _tied, _zero, _tied, _huge)])
+            indices, values = at_once(rows, [np.random.default_rng([place, i]) for i in range(len(rows))])
+            for i, row in enumerate(rows):
+                alone = constraint.best(row, rng=np.random.default_rng([place, i]))
+                assert list(indices[i]) == alone.indices.tolist(), f"{constraint!r} on row {i} of {rows}"
+                expect_close(values[i], alone.value, f"{constraint!r}, value of row {i}")
+
+    # -- inside --------------------------------------------------------------------------------------
+
+    def _instances(self) -> list[Instance]:
+        """Made once for a class: looking at all subsets is the slow part."""
+        kept: list[Instance] | None = vars(type(self)).get("_made")
+        if kept is None:
+            kept = []
+            for seed in range(self.instances):
+                constraint, n_arms = self.constraint(np.random.default_rng(seed))
+                allowed = [members for members in _subsets(n_arms) if constraint.violation(members) == 0.0]
+                assert allowed, f"{constraint!r} on {n_arms} arms allows no set; constraint() must give one that does"
+                kept.append(Instance(constraint, n_arms, allowed))
+            type(self)._made = kept  # type: ignore[attr-defined]
+        return kept
+
+    def _questions(self) -> Iterator[tuple[Instance, FloatArray, Generator]]:
+        for place, instance in enumerate(self._instances()):
+            rng = np.random.default_rng([place, 1])
+            for kind in (_signed, _positive, _negative, _tied, _zero, _huge, _tiny, _of_all_sizes):
+                yield instance, kind(rng, instance.n_arms), rng
+
+
+def _subsets(n_arms: int) -> Iterator[IntArray]:
+    sizes = (combinations(range(n_arms), size) for size in range(n_arms + 1))
+    return (np.array(members, dtype=np.int64) for members in chain.from_iterable(sizes))
+
+
+def _signed(rng: Generator, n: int) -> FloatArray:
+    return rng.standard_normal(n)
+
+
+def _positive(rng: Generator, n: int) -> FloatArray:
+    return rng.random(n) + 0.1
+
+
+def _negative(rng: Generator, n: int) -> FloatArray:
+    return -rng.random(n) - 0.1
+
+
+def _tied(rng: Generator, n: int) -> FloatArray:
+    return rng.integers(-1, 2, n).astype(np.float64)
+
+
+def _zero(_: Generator, n: int) -> FloatArray:
+    return np.zeros(n)
+
+
+def _huge(rng: Generator, n: int) -> FloatArray:
+    return rng.standard_normal(n) * 2.0**255
+
+
+def _tiny(rng: Generator, n: int) -> FloatArray:
+    return rng.standard_normal(n) * 2.0**-255
+
+
+def _of_all_sizes(rng: Generator, n: int) -> FloatArray:
+    return rng.standard_normal(n) * 2.0 ** rng.integers(-20, 20, n)

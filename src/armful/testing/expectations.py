@@ -1,0 +1,46 @@
+"""What the contract suites say in one line each; plain asserts, so that any test runner will do."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+FALSE_ALARM = 1e-6
+"""How often a statistical check may fail a sound class, whatever the seed."""
+
+
+def expect_refusal(what: str, action: Callable[..., object], *arguments: object) -> None:
+    """`action(*arguments)` must raise `ValueError` (or a kind of it) with a message of one line."""
+    try:
+        result = action(*arguments)
+    except ValueError as error:
+        message = str(error)
+        assert message.strip(), f"{what} is refused without a word"
+        assert "\n" not in message, f"{what} is refused by more than one line: {message}"
+    except Exception as error:
+        raise AssertionError(f"{what} raises {type(error).__name__} where ValueError is expected: {error}") from error
+    else:
+        raise AssertionError(f"{what} is not refused, the answer is {result!r}")
+
+
+def expect_close(actual: ArrayLike, expected: ArrayLike, what: str, tolerance: float = 1e-9) -> None:
+    """Equal shapes, and equal numbers up to `tolerance` relative to the largest of them."""
+    a, b = np.asarray(actual, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    assert a.shape == b.shape, f"{what}: shape {a.shape}, expected {b.shape}"
+    scale = max(1.0, float(np.abs(b).max(initial=0.0)))
+    worst = float(np.abs(a - b).max(initial=0.0))
+    assert worst <= tolerance * scale, f"{what}: {a}, expected {b}, the largest difference is {worst}"
+
+
+def tail_bound(successes: int, trials: int, probability: float) -> float:
+    """Chernoff: an upper bound on how often a binomial lies as far from its mean, on the same side.
+
+    >>> tail_bound(50, 100, 0.5), round(tail_bound(90, 100, 0.5), 18)
+    (1.0, 1.04e-16)
+    """
+    share = successes / trials
+    divergence = sum(
+        p * math.log(p / q) for p, q in ((share, probability), (1 - share, 1 - probability)) if p > 0 and p != q
+    )
+    return math.exp(-trials * divergence)

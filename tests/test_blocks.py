@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from armful.blocks import BLOCK, multiply, row_norms
+
+
+def columns(product):
+    return product[..., 0], product[..., 1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from([(), (1,), (3,)]), st.sampled_from([(), (3,)]), st.integers(1, 40), st.integers(1, 9))
+def test_blocks_multiply_as_the_whole(rows_batch, matrix_batch, n, d):
+    rng = np.random.default_rng(n)
+    X, matrix = rng.standard_normal((*rows_batch, n, d)), rng.standard_normal((*matrix_batch, d, 2))
+    for part, column in zip(multiply(X, matrix, columns), (0, 1), strict=True):
+        assert part.shape == (X @ matrix)[..., column].shape
+        assert np.allclose(part, (X @ matrix)[..., column])
+
+
+@pytest.mark.parametrize("n", [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 1, 3 * BLOCK - 1, 5000])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_every_row_of_many_blocks_is_there(n, batch):
+    rng = np.random.default_rng(n)
+    X, matrix = rng.standard_normal((*batch, n, 3)), rng.standard_normal((*batch, 3, 4))
+    first, norms = multiply(X, matrix, lambda product: (product[..., 0], row_norms(product)))
+    assert np.allclose(first, (X @ matrix)[..., 0])
+    assert np.allclose(norms, np.linalg.norm(X @ matrix, axis=-1))
+
+
+def test_a_common_table_of_arms_meets_a_batch_of_matrices():
+    rng = np.random.default_rng(0)
+    X, matrices = rng.standard_normal((1300, 3)), rng.standard_normal((4, 3, 2))
+    first, _ = multiply(X, matrices, columns)
+    assert np.allclose(first, np.stack([X @ matrix[:, 0] for matrix in matrices]))
+
+
+def test_the_rows_are_left_as_they_were():
+    X = np.ones((13, 2))
+    X.flags.writeable = False
+    multiply(X, np.ones((2, 2)), columns)
+
+
+def test_what_is_not_finite_shows_without_a_warning():
+    X = np.ones((600, 2))
+    X[5, 0] = np.inf
+    X[550, 1] = np.nan
+    first, _ = multiply(X, np.array([[0.0, 1.0], [1.0, 1.0]]), columns)
+    assert np.flatnonzero(~np.isfinite(first)).tolist() == [5, 550]
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (2, 4, 3), (1, 1), (0, 3)])
+def test_row_norms_are_euclidean(shape):
+    rows = np.random.default_rng(0).standard_normal(shape)
+    assert np.allclose(row_norms(rows), np.linalg.norm(rows, axis=-1))
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 50])
+def test_equal_rows_have_bitwise_equal_norms(d):
+    X = np.tile(np.random.default_rng(d).standard_normal(d), (1003, 1))
+    for rows in (X, np.asfortranarray(X), X[1:], X[::3]):
+        assert np.unique(row_norms(rows)).size == 1

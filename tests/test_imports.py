@@ -1,0 +1,29 @@
+import json
+import subprocess
+import sys
+
+LISTING = """
+import json, sys
+before = set(sys.modules)
+import {module}
+loaded = {{name.partition(".")[0] for name in set(sys.modules) - before}}
+print(json.dumps(sorted(loaded - set(sys.stdlib_module_names))))
+"""
+
+
+def loaded_by(module):
+    code = LISTING.format(module=module)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    return {name for name in json.loads(done.stdout) if not name.startswith(("_", "cython_runtime"))}
+
+
+def test_importing_armful_needs_numpy_and_scipy_only():
+    assert loaded_by("armful") <= {"armful", "numpy", "scipy"}
+
+
+def test_the_contract_suites_need_no_test_runner():
+    assert loaded_by("armful.testing") <= {"armful", "numpy", "scipy"}
+
+
+def test_the_listing_sees_what_is_foreign():
+    assert "mpmath" in loaded_by("armful, mpmath")
