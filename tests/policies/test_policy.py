@@ -182,7 +182,7 @@ def test_scores_for_no_number_of_arms_are_refused(k):
         ([[0.0, 0.0, np.nan]], "features must be finite, got nan in row 0"),
         ([[0.0, 0.0, 0.0], [0.0, -np.inf, 0.0]], "features must be finite, got -inf in row 1"),
         ("arms", "features must be an array of real numbers, got str"),
-        (None, "features must be an array of real numbers, got NoneType"),
+        (None, "features must have shape (n_arms, 3), got ()"),
     ],
 )
 @pytest.mark.parametrize("policy", EVERY, ids=lambda policy: type(policy).__name__)
@@ -261,7 +261,7 @@ def test_an_option_that_cannot_be_saved_is_refused_and_the_old_file_stays(tmp_pa
 
 
 def test_an_option_that_is_not_kept_is_refused(tmp_path):
-    with pytest.raises((ValueError, AttributeError), match=r"gamma"):
+    with pytest.raises(ValueError, match=r"^Forgetful has an option that cannot be saved: .*gamma"):
         Forgetful(n_features=D).save(tmp_path / "policy")
     assert not any(tmp_path.iterdir())
 
@@ -328,7 +328,8 @@ def test_foreign_files_are_refused(saved):
         ),
         (
             {"options": {"n_features": D, "color": 1}},
-            "does not fit CappedC2UCB of this armful: CappedC2UCB.__init__() got an unexpected keyword argument 'color'",
+            "does not fit CappedC2UCB of this armful: "
+            "CappedC2UCB.__init__() got an unexpected keyword argument 'color'",
         ),
         (
             {"options": {"n_features": D, "cap": -1.0}},

@@ -16,7 +16,8 @@ figcaption, .note { color: #555; font-size: .93rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .93rem; margin: .8rem 0; }
 th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e2e2e2; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; } th { border-bottom: 2px solid #888; font-weight: 600; }
+th:first-child, td:first-child { text-align: left; }
+th { border-bottom: 2px solid #888; font-weight: 600; white-space: normal; vertical-align: bottom; max-width: 9rem; }
 code { background: #f3f3f3; padding: 0 .25em; border-radius: 3px; } li { margin: .25rem 0; }
 """
 

@@ -38,10 +38,13 @@ class Recipe:
         options = {name: _relative(value, given.get("n_features")) for name, value in self.options.items()}
         accepted = inspect.signature(maker).parameters
         takes_any = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+        for name in options:
+            if not takes_any and name not in accepted:
+                raise ValueError(f"{self.kind} has no option {name!r}; it has {', '.join(accepted)}")
         extra = {name: value for name, value in given.items() if takes_any or name in accepted}
         try:
             return maker(**{**extra, **options})
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"{self.kind}: {error}") from None
 
     def fingerprint(self) -> dict[str, Any]:

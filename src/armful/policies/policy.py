@@ -156,16 +156,16 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write options, state and random generator to an open format; `armful.load` goes on from there."""
-        kind = type(self)
-        header = {
-            "class": f"{kind.__module__}:{kind.__qualname__}",
-            "options": self.options,
-            "ridge": self.ridge,
-            "generator": self._generator.bit_generator.state,
-        }
+        kind, generator = type(self), self._generator
         try:
+            header = {
+                "class": f"{kind.__module__}:{kind.__qualname__}",
+                "options": self.options,
+                "ridge": self.ridge,
+                "generator": generator.bit_generator.state,
+            }
             openfile.write(path, "policy", header, self.state.to_arrays())
-        except TypeError as error:
+        except (TypeError, AttributeError) as error:
             raise ValueError(f"{kind.__name__} has an option that cannot be saved: {error}") from None
 
     # -- inside --------------------------------------------------------------------------------------

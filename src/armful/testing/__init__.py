@@ -8,6 +8,7 @@ class TestMyPolicy(PolicyContract):
 """
 
 from armful.testing.constraint_contract import ConstraintContract
+from armful.testing.environment_contract import EnvironmentContract
 from armful.testing.policy_contract import PolicyContract
 
-__all__ = ["ConstraintContract", "PolicyContract"]
+__all__ = ["ConstraintContract", "EnvironmentContract", "PolicyContract"]

@@ -1,0 +1,83 @@
+"""The command as its user runs it: in a process of its own."""
+
+import csv
+import subprocess
+import sys
+
+import pytest
+
+
+def armful(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-c", "from armful.cli import main; main()", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_reproduce_writes_everything_and_says_where(tmp_path):
+    done = armful("reproduce", "--sizes", "2", "--runs", "2", "--workers", "2", "--out", "here", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "report: here/report.html" in done.stdout
+    names = {path.name for path in (tmp_path / "here").iterdir()}
+    figures = {
+        f"figure-{name}.{ending}" for name in ("grouped", "uniform", "campaign", "cap") for ending in ("png", "svg")
+    }
+    assert names >= {"report.html", "regret.csv", "regret.parquet", *figures}
+
+    first = (tmp_path / "here" / "regret.csv").read_text()
+    again = armful("reproduce", "--sizes", "2", "--runs", "2", "--workers", "1", "--out", "there", cwd=tmp_path)
+    assert again.returncode == 0
+    assert (tmp_path / "there" / "regret.csv").read_text() == first
+
+
+@pytest.mark.slow
+def test_compare_runs_the_example_with_an_own_policy_added(tmp_path):
+    example = armful("compare", "--example", cwd=tmp_path).stdout
+    (tmp_path / "mine.py").write_text("from armful import EpsilonGreedy\nclass Mine(EpsilonGreedy):\n    pass\n")
+    plan = example.replace("runs = 50", "runs = 2").replace(
+        "[environments.slates]", "[policies.mine]\nclass = 'mine.py:Mine'\n\n[environments.slates]"
+    )
+    (tmp_path / "plan.toml").write_text(plan)
+    done = armful("compare", "plan.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "out" / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["policy"] for row in rows} >= {"mine", "C2UCB", "paper-rule"}
+    mine, greedy = (
+        [row["mean"] for row in rows if row["policy"] == name and row["environment"] == "slates"]
+        for name in ("mine", "EpsilonGreedy")
+    )
+    assert mine == greedy
+    assert (tmp_path / "out" / "figure-slates.png").exists()
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["reproduce", "--sizes", "two"], "--sizes takes whole numbers"),
+        (["reproduce", "--sizes", "600"], "k must be at most 500"),
+        (["compare"], "which plan?"),
+        (["compare", "missing.toml"], "missing.toml is not there"),
+        (["reproduce", "--out", "taken", "--sizes", "2"], "taken"),
+    ],
+)
+def test_mistakes_get_one_sentence_and_no_traceback(arguments, sentence, tmp_path):
+    (tmp_path / "taken").write_text("a file, not a folder")
+    done = armful(*arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert done.stderr.startswith("armful: ")
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_help_shows_an_example(tmp_path):
+    for command in ("reproduce", "compare"):
+        done = armful(command, "--help", cwd=tmp_path)
+        assert done.returncode == 0
+        assert f"Example: armful {command}" in done.stdout

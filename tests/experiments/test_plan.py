@@ -1,0 +1,103 @@
+from dataclasses import replace
+
+import pytest
+
+from armful.experiments import Plan, Recipe, read_plan
+from armful.experiments.comparison import check
+from armful.experiments.plan import EXAMPLE
+
+TINY = Plan(
+    policies={"greedy": Recipe("EpsilonGreedy", {"epsilon": 0.0}), "C2UCB": Recipe("C2UCB", {"ridge": "d"})},
+    environments={"slates": Recipe("Slates", {"n_arms": 12, "n_features": 4})},
+    sizes=[(2, 5), (3, 8)],
+    runs=3,
+)
+
+
+def test_a_plan_has_a_cell_for_every_policy_environment_and_size():
+    cells = TINY.cells()
+    assert {(c.policy, c.environment, c.k, c.rounds) for c in cells} == {
+        (policy, "slates", k, rounds) for policy in ("greedy", "C2UCB") for k, rounds in ((2, 5), (3, 8))
+    }
+    assert len(cells) == 4
+
+
+def test_options_relative_to_the_number_of_features_are_worked_out():
+    policy = Recipe("C2UCB", {"ridge": "d", "radius": "sqrt(d)"}).make(n_features=9)
+    assert (policy.ridge, policy.radius) == (9.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"k": 9}, {"rounds": 9}, {"runs": 9}, {"seed": 9}, {"learner": Recipe("C2UCB", {"ridge": 2.0})}],
+)
+def test_a_result_is_kept_under_another_key_when_it_could_differ(change):
+    cell = TINY.cells()[0]
+    assert replace(cell, **change).key() != cell.key()
+
+
+def test_editing_the_file_of_an_own_class_changes_the_key(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("from armful import C2UCB\nclass Mine(C2UCB):\n    pass\n")
+    cell = replace(TINY.cells()[0], learner=Recipe(f"{file}:Mine"))
+    before = cell.key()
+    file.write_text(file.read_text() + "# changed\n")
+    assert cell.key() != before
+
+
+def test_the_example_plan_can_be_run(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(EXAMPLE)
+    plan = read_plan(path)
+    check(plan)
+    assert plan.policies["paper-rule"] == Recipe(
+        "CappedC2UCB", {"rule": "paper", "cap": 1.0, "ridge": "d", "radius": "sqrt(d)"}
+    )
+    assert plan.sizes == [(5, 50), (10, 100), (20, 200)]
+
+
+def test_own_classes_are_found_in_a_file_beside_the_plan(tmp_path):
+    (tmp_path / "mine.py").write_text("from armful import C2UCB\nclass Mine(C2UCB):\n    pass\n")
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        'sizes = [{ k = 2, rounds = 3 }]\n[policies.mine]\nclass = "mine.py:Mine"\nradius = 0.5\n'
+        "[environments.Slates]\n"
+    )
+    policy = read_plan(path).policies["mine"].make(n_features=3)
+    assert type(policy).__name__ == "Mine"
+    assert policy.radius == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sizes = [", "is not TOML"),
+        ("speed = 3", "unknown entry 'speed'"),
+        ("", "needs policies"),
+        ("[policies.C2UCB]", "needs environments"),
+        ("[policies.C2UCB]\n[environments.Slates]", "needs sizes"),
+        ("sizes = [3]\n[policies.C2UCB]\n[environments.Slates]", "each of sizes must be like"),
+        ("sizes = [{ k = 0, rounds = 3 }]\n[policies.C2UCB]\n[environments.Slates]", "k must be"),
+        ("runs = 0\nsizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\n[environments.Slates]", "runs must be"),
+        ("policies = 3", "must hold tables"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.Nobody]\n[environments.Slates]", "'Nobody' is no class"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\nx = 1\n[environments.Slates]", "no option 'x'"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\nradius = 'big'\n[environments.Slates]", "radius must be"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\n[environments.TopK]", "'TopK' is no class"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\n[environments.EpsilonGreedy]\nn_features = 3", "rounds"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'no.py:P'\n[environments.Slates]", "is not there"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'nowhere:P'\n[environments.Slates]", "cannot import"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'math:P'\n[environments.Slates]", "has no 'P'"),
+    ],
+)
+def test_a_wrong_plan_is_told_in_a_sentence(tmp_path, text, message):
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message) as caught:
+        check(read_plan(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_plan_that_is_not_there_is_told_in_a_sentence(tmp_path):
+    with pytest.raises(ValueError, match="is not there"):
+        read_plan(tmp_path / "plan.toml")

@@ -1,0 +1,114 @@
+import csv
+from html.parser import HTMLParser
+
+import pytest
+
+from armful.experiments import reproduction
+from armful.experiments.report import write
+from armful.experiments.reproduction import ALL_SIGNS, KINDS, Protocol, paper_policies
+from armful.experiments.running import run_cell
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    out = tmp_path_factory.mktemp("reproduction")
+    done = reproduction.run(Protocol(sizes=(2, 3), runs=3), out / "cells", workers=1)
+    return done, write(done, out, seconds=1.0)
+
+
+def test_the_policies_are_those_of_the_papers_table():
+    made = {name: recipe.make(n_features=7) for name, recipe in paper_policies().items()}
+    assert list(made) == [
+        "EpsilonGreedy",
+        "C2UCB",
+        "ArmwiseThompson",
+        "CombLinUCB",
+        "CombLinTS",
+        "CappedC2UCB-paper",
+        "CappedC2UCB",
+    ]
+    assert made["EpsilonGreedy"].epsilon == 0.05
+    for name in ("C2UCB", "ArmwiseThompson", "CappedC2UCB-paper", "CappedC2UCB"):
+        assert (made[name].ridge, made[name].radius) == (7.0, 7**0.5)
+    assert (made["CombLinUCB"].ridge, made["CombLinUCB"].noise, made["CombLinUCB"].radius) == (1.0, 1.0, 7**0.5)
+    assert (made["CombLinTS"].ridge, made["CombLinTS"].noise) == (1.0, 1.0)
+    assert [made[name].rule for name in ("CappedC2UCB-paper", "CappedC2UCB")] == ["paper", "clip"]
+    assert made["CappedC2UCB"].cap == 0.9
+
+
+def test_the_table_has_every_type_policy_and_size(small):
+    with small[1].with_name("regret.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["type", "policy", "k", "T", "pulled", "runs", "mean", "stderr"]
+    assert {(r["type"], r["policy"], int(r["k"])) for r in rows} == {
+        (kind, policy, k) for kind in KINDS for policy in paper_policies() for k in (2, 3)
+    }
+    assert all(int(r["T"]) == 20 * int(r["k"]) and int(r["pulled"]) == 20 * int(r["k"]) ** 2 for r in rows)
+    assert all(int(r["runs"]) == 3 and float(r["mean"]) > 0 for r in rows)
+
+
+def test_a_number_of_the_table_is_that_of_its_cell_run_alone(small):
+    cell = next(c for c in Protocol(sizes=(2, 3), runs=3).paper_cells({}) if c.policy == "CombLinTS" and c.k == 3)
+    again = run_cell(cell)
+    assert [r.mean for r in small[0].of(cell.environment, "CombLinTS") if r.k == 3] == [again.mean]
+
+
+class Fetched(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.addresses, self.images, self.headings, self.text = [], 0, 0, ""
+
+    def handle_starttag(self, tag, attributes):
+        self.addresses += [value for name, value in attributes if name in ("src", "href")]
+        self.images += tag == "img"
+        self.headings += tag == "h2"
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_the_page_stands_alone_and_says_everything(small):
+    page = Fetched()
+    page.feed(small[1].read_text())
+    assert page.images == 4
+    assert all(address.startswith("data:image/svg+xml;base64,") for address in page.addresses)
+    for words in (
+        "Growth exponents",
+        "Bounds beside the measured regret",
+        "Chosen where the paper is silent",
+        "Seed 0",
+        "numpy",
+        "This run took",
+        *paper_policies(),
+    ):
+        assert words in page.text
+    assert not any(mark in page.text for mark in ("nan", "None", "inf "))
+
+
+def test_figures_are_there_as_png_and_svg(small):
+    for name in ("grouped", "uniform", "campaign", "cap"):
+        for ending in ("png", "svg"):
+            assert small[1].with_name(f"figure-{name}.{ending}").stat().st_size > 1000
+
+
+def test_the_worst_signs_are_those_of_the_largest_regret_on_other_seeds(tmp_path, monkeypatch):
+    protocol = Protocol(sizes=(2,), runs=2, seed=4, worst_signs=True)
+    cells = protocol.search_cells()
+    assert {c.world.options["signs"] for c in cells} == set(ALL_SIGNS)
+    assert len(cells) == 2 * 7 * 16
+    assert {c.seed for c in cells} == {5}
+    assert {c.seed for c in protocol.paper_cells({})} == {4}
+    one_policy = [c for c in cells if c.environment == "grouped" and c.policy == "C2UCB"]
+    monkeypatch.setattr(Protocol, "search_cells", lambda self: one_policy)
+    chosen = reproduction._worst_signs(protocol, tmp_path, 1, None)
+    means = {c.world.options["signs"]: run_cell(c).mean for c in one_policy}
+    assert means[chosen["grouped", "C2UCB"]] == max(means.values())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [({"sizes": ()}, "at least one"), ({"sizes": (2, 2)}, "different"), ({"sizes": (0,)}, "k must be")],
+)
+def test_impossible_protocols_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Protocol(**wrong)

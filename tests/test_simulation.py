@@ -1,0 +1,158 @@
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from armful import C2UCB, AtMost, CombLinUCB, EpsilonGreedy, OneOf, Policy, Quotas, TopK, simulate
+from armful.environments import Campaign, CombinedLowerBound, PaperInstance, Round, Slates
+from armful.simulation import BATCH, run_alone
+
+
+@dataclass
+class Mixed:
+    """Constraints of every kind, sets of every size, and numbers of arms that may differ between repetitions."""
+
+    ragged: bool = False
+    n_features: int = 3
+
+    def rounds(self, n_rounds: int, rng: np.random.Generator) -> Iterator[Round]:
+        theta = rng.standard_normal(3)
+        for t in range(n_rounds):
+            n = int(rng.integers(6, 12)) if self.ragged else 9
+            X = rng.standard_normal((n, 3))
+            groups = rng.integers(2, size=n)
+            groups[:2] = 0, 1
+            constraint = [
+                TopK(3),
+                AtMost(4),
+                Quotas(groups, at_least={0: 1}, at_most=2),
+                OneOf([[0, 1, 2], [3, 4], [5]]),
+            ][t % 4]
+            yield Round(X, constraint, X @ theta, noise=0.1)
+
+
+WORLDS = {
+    "paper": PaperInstance(k=3),
+    "uniform": PaperInstance(k=2, kind="uniform"),
+    "combined": CombinedLowerBound(n_features=4, k=2),
+    "campaign": Campaign(n_arms=700, n_features=4, k=30),
+    "slates": Slates(n_arms=20, n_features=4, k=3),
+    "mixed": Mixed(),
+    "ragged": Mixed(ragged=True),
+}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_repetitions_together_equal_the_plain_loop(world, make_policy):
+    environment = WORLDS[world]
+    policy = make_policy(environment.n_features)
+    together = simulate(policy, environment, rounds=24, repetitions=4, seed=3)
+    for i in range(4):
+        alone = run_alone(policy, environment, 24, 3, i)
+        np.testing.assert_array_equal(together.pulled[i], alone.pulled[0])
+        np.testing.assert_allclose(together.regret[i], alone.regret[0], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(together.rewards[i], alone.rewards[0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_the_number_of_workers_does_not_change_the_result():
+    arguments = {"rounds": 10, "repetitions": 2 * BATCH + 7, "seed": 5}
+    policy = EpsilonGreedy(n_features=5, epsilon=0.3)
+    one, two, three = (simulate(policy, Slates(n_features=5), workers=w, **arguments) for w in (1, 2, 3))
+    np.testing.assert_array_equal(one.regret, two.regret)
+    np.testing.assert_array_equal(one.regret, three.regret)
+
+
+def test_a_repetition_is_the_same_however_many_there_are():
+    few, many = (simulate(C2UCB(n_features=5), Slates(n_features=5), rounds=6, repetitions=n) for n in (2, 9))
+    np.testing.assert_array_equal(few.regret, many.regret[:2])
+
+
+def test_policies_that_choose_alike_meet_the_same_luck():
+    greedy = simulate(CombLinUCB(n_features=5, radius=0.0), Slates(n_features=5), rounds=15, repetitions=5)
+    same = simulate(C2UCB(n_features=5, radius=0.0), Slates(n_features=5), rounds=15, repetitions=5)
+    np.testing.assert_array_equal(greedy.rewards, same.rewards)
+
+
+def test_different_seeds_and_repetitions_differ():
+    result = simulate(C2UCB(n_features=5), Slates(n_features=5), rounds=5, repetitions=3, seed=1)
+    other = simulate(C2UCB(n_features=5), Slates(n_features=5), rounds=5, repetitions=3, seed=2)
+    assert len({tuple(row) for row in np.vstack([result.regret, other.regret])}) == 6
+
+
+def test_a_policy_starts_from_what_it_knows_and_is_not_changed():
+    policy = C2UCB(n_features=5, radius=0.1, seed=0)
+    X = np.random.default_rng(0).standard_normal((4, 5))
+    policy.learn(X, [1.0, 2.0, 3.0, 4.0])
+    before = policy.state.V.copy(), policy.rng.bit_generator.state
+    warm = simulate(policy, Slates(n_features=5), rounds=1, repetitions=3)
+    np.testing.assert_array_equal(policy.state.V, before[0])
+    assert policy.rng.bit_generator.state == before[1]
+    cold = simulate(C2UCB(n_features=5, radius=0.1), Slates(n_features=5), rounds=1, repetitions=3)
+    assert not np.array_equal(warm.regret, cold.regret)
+
+
+class FirstArms:
+    """Not a `Policy`: anything that chooses and learns can be simulated."""
+
+    def __init__(self) -> None:
+        self.inner = C2UCB(n_features=5)
+        self.calls = 0
+
+    def choose(self, X, constraint):
+        return self.inner.choose(X, constraint)
+
+    def learn(self, features, rewards):
+        self.calls += 1
+        assert self.calls <= 4, "every repetition must have a learner of its own"
+        self.inner.learn(features, rewards)
+
+
+def test_any_object_that_chooses_and_learns_can_be_simulated():
+    result = simulate(FirstArms(), Slates(n_features=5), rounds=4, repetitions=3)
+    assert result.regret.shape == (3, 4)
+
+
+def test_a_policy_that_cannot_run_batched_runs_alone():
+    class Alone(C2UCB):
+        batched = False
+
+        def score(self, arms, k):
+            assert arms.X.ndim == 2
+            assert self.state.batch == ()
+            return super().score(arms, k)
+
+    alone = simulate(Alone(n_features=5), Slates(n_features=5), rounds=5, repetitions=3)
+    together = simulate(C2UCB(n_features=5), Slates(n_features=5), rounds=5, repetitions=3)
+    np.testing.assert_allclose(alone.regret, together.regret, rtol=1e-9)
+
+
+def test_mean_and_standard_error_are_those_of_the_totals():
+    result = simulate(C2UCB(n_features=5), Slates(n_features=5), rounds=5, repetitions=8)
+    totals = [sum(row) for row in result.regret.tolist()]
+    assert result.mean == pytest.approx(np.mean(totals))
+    assert result.stderr == pytest.approx(np.std(totals, ddof=1) / 8**0.5)
+    assert np.isnan(simulate(C2UCB(n_features=5), Slates(n_features=5), rounds=2, repetitions=1).stderr)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"rounds": 0}, "rounds must be"),
+        ({"repetitions": 0}, "repetitions must be"),
+        ({"workers": 0}, "workers must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"policy": C2UCB(n_features=4)}, "the policy has 4 features, the environment 5"),
+    ],
+)
+def test_bad_arguments_are_told_in_a_sentence(wrong, message):
+    arguments = {"policy": C2UCB(n_features=5), "environment": Slates(n_features=5), "rounds": 2, **wrong}
+    policy, environment = arguments.pop("policy"), arguments.pop("environment")
+    with pytest.raises(ValueError, match=message):
+        simulate(policy, environment, **arguments)
+
+
+def test_a_policy_without_score_says_so():
+    with pytest.raises(NotImplementedError, match="must define score"):
+        Policy(n_features=5).choose(np.ones((2, 5)), TopK(1))
