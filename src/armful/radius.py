@@ -44,6 +44,7 @@ def theory_radius(
     """The paper's `beta_t(delta) = R sqrt(d log((1 + L^2 k t / lambda) / delta)) + S sqrt(lambda)`.
 
     `squared_norms` is `L^2 k t`, or anything else that the sum of `|x|^2` over the arms learned does not exceed.
+    For d = 1 it covers less often than 1 - delta (docs/theory.md); `log_det_radius` does not have this flaw.
 
     >>> float(round(theory_radius(noise=1, norm=1, ridge=4, n_features=4, squared_norms=400, delta=0.1), 3))
     7.26

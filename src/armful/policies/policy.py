@@ -90,7 +90,7 @@ class Policy:
 
         A set may be learned in parts, late, in any order: the result is the same. weights: an arm of weight w counts
         as w observations. shock: the variance of a noise that all arms of this call share, relative to the
-        variance of each arm's own noise; then one call must hold one round.
+        variance of each arm's own noise; then one call must hold one round, and a policy's `noise` is the arm's own.
         """
         self._state = self._state.learn(features, rewards, weights=weights, shock=shock)
 

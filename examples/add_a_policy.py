@@ -1,0 +1,52 @@
+"""A policy of your own in a few lines, beside armful's in the same comparison.
+
+Run it here, or name it in a plan: class = "add_a_policy.py:CautiousUCB".
+"""
+
+import tempfile
+from pathlib import Path
+
+from armful import Arms, Policy
+from armful.experiments import Plan, Recipe, comparison, run_cells
+from armful.testing import PolicyContract
+
+
+class CautiousUCB(Policy):
+    """Optimism that fades as more is seen: mean + width * strength / (1 + n / patience)."""
+
+    def __init__(self, *, strength: float = 2.0, patience: float = 200.0, **common) -> None:
+        super().__init__(**common)
+        self.strength, self.patience = strength, patience
+
+    def score(self, arms: Arms, k: int):
+        mean, width = arms.mean_and_width  # (..., n_arms)
+        fading = self.strength / (1 + self.state.n / self.patience)  # (...)
+        return mean + width * (fading if self.state.batch == () else fading[:, None])
+
+
+class TestCautiousUCB(PolicyContract):
+    """With this in a test file, pytest checks your policy as it checks armful's own."""
+
+    def policy(self, n_features: int, seed: int) -> Policy:
+        return CautiousUCB(n_features=n_features, seed=seed)
+
+
+if __name__ == "__main__":
+    plan = Plan(
+        policies={
+            "CautiousUCB": Recipe(f"{__file__}:CautiousUCB", {"strength": 1.0}),
+            "C2UCB": Recipe("C2UCB"),
+            "CombLinTS": Recipe("CombLinTS", {"noise": 0.5}),
+            "EpsilonGreedy": Recipe("EpsilonGreedy"),
+        },
+        environments={"slates": Recipe("Slates", {"n_arms": 50, "n_features": 6})},
+        sizes=[(3, 30), (6, 60)],
+        runs=20,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        results = run_cells(plan.cells(), Path(folder) / "cells", workers=1)
+        report = comparison.write(plan, results, Path(folder))
+        print(f"a report of {report.stat().st_size // 1024} KiB with table and figure; the largest size:")
+    for result in sorted(results, key=lambda result: result.mean):
+        if result.k == 6:
+            print(f"  {result.policy:13} regret {result.mean:6.1f} ± {result.stderr:.1f}")
