@@ -44,7 +44,8 @@ class Scene:
     """One round as all repetitions see it.
 
     features: `(n_arms, n_features)` where all see the same arms, `(repetitions, n_arms, n_features)` where each sees
-    its own, None where they differ in number or are too many to copy. constraint: the common one, None where they differ.
+    its own, None where they differ in number or are too many to copy.
+    constraint: the common one, None where they differ.
     best_values: `(repetitions,)`, what the best allowed sets are worth.
     """
 

@@ -27,6 +27,11 @@ class TestCappedC2UCBWithEveryCapContract(PolicyContract):
         return CappedC2UCB(n_features=n_features, cap=1.0, norm=1.0, spread=2.0, noise=1.0, seed=seed)
 
 
+class TestCappedC2UCBWithASpreadContract(PolicyContract):
+    def policy(self, n_features, seed):
+        return CappedC2UCB(n_features=n_features, spread=0.3, seed=seed)
+
+
 class TestPapersCappedC2UCBContract(PolicyContract):
     def policy(self, n_features, seed):
         return CappedC2UCB(n_features=n_features, cap=0.9, rule="paper", ridge=n_features, radius=2.0, seed=seed)
