@@ -6,7 +6,6 @@ file holds (`kind`) and by which version of the layout it was written (`version`
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,15 +23,15 @@ def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], ar
     """Write the file whole or not at all: an older file at `path` stays until the new one is complete."""
     target = Path(path)
     text = json.dumps({"format": "armful", "kind": kind, "version": VERSION, **header}, default=_as_json)
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with part.open("wb") as file:
             np.savez(file, allow_pickle=False, **{"header.json": np.array(text), **arrays})
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, target)
+        os.replace(part, target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 

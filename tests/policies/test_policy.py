@@ -354,3 +354,11 @@ def test_a_file_that_does_not_fit_is_refused(saved, changes, message):
     changed(saved, **changes)
     said = refusal(saved)
     assert said == message if message else said.startswith("does not fit CappedC2UCB of this armful: ")
+
+
+def test_a_refused_choice_draws_nothing():
+    policy = ArmwiseThompson(n_features=2, seed=3)
+    before = policy.rng.bit_generator.state
+    with pytest.raises(InfeasibleError):
+        policy.choose(np.ones((2, 2)), TopK(5))
+    assert policy.rng.bit_generator.state == before

@@ -39,7 +39,7 @@ class TopK:
         if self.k > scores.shape[-1]:
             raise InfeasibleError(f"TopK({self.k}) needs {self.k} arms, {scores.shape[-1]} are there")
         indices = largest(scores, self.k, rngs)
-        return indices, np.take_along_axis(scores, indices, axis=-1).sum(axis=-1)
+        return indices, scores[np.arange(len(scores))[:, None], indices].sum(axis=-1)
 
     def violation(self, indices: ArrayLike) -> float:
         """How many arms too many or too few, repeated ones counted."""
@@ -89,12 +89,11 @@ def largest(scores: FloatArray, k: int, rngs: Sequence[Generator]) -> IntArray:
     n_rows, n_arms = scores.shape
     if k == 0:
         return np.zeros((n_rows, 0), dtype=np.int64)
+    rows = np.arange(n_rows)[:, None]
     chosen = np.argpartition(scores, n_arms - k, axis=-1)[:, n_arms - k :]
-    values = np.take_along_axis(scores, chosen, axis=-1)
-    least = values.min(axis=-1, keepdims=True)
-    order = np.argsort(-values, axis=-1)
-    chosen = np.take_along_axis(chosen, order, axis=-1)
-    values = np.take_along_axis(values, order, axis=-1)
+    chosen = chosen[rows, np.argsort(-scores[rows, chosen], axis=-1)]
+    values = scores[rows, chosen]
+    least = values[:, -1:]
     contested = (scores >= least).sum(axis=-1) > k
     for row in np.flatnonzero(contested | (values[:, 1:] == values[:, :-1]).any(axis=-1)).tolist():
         chosen[row] = _ties_at_random(scores[row], float(least[row, 0]), k, rngs[row])

@@ -65,8 +65,13 @@ class Policy:
         arms = Arms(X, self.state, caps)
         if arms.X.ndim != 2:
             raise ValueError(f"features must have shape (n_arms, {self.n_features}), got {arms.X.shape}")
-        scores = self.score_all(arms, constraint.k)
-        picked = constraint.best(scores.value, arms.X, self._generator)
+        before = self._generator.bit_generator.state
+        try:
+            scores = self.score_all(arms, constraint.k)
+            picked = constraint.best(scores.value, arms.X, self._generator)
+        except Exception:
+            self._generator.bit_generator.state = before  # a refused round leaves everything as it was
+            raise
         i = picked.indices
         return Choice(
             indices=i,
