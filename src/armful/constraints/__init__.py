@@ -3,6 +3,6 @@
 from armful.constraints.cardinality import AtMost, TopK
 from armful.constraints.listed import OneOf
 from armful.constraints.quotas import Quotas
-from armful.constraints.selection import Constraint, Selection, best_each
+from armful.constraints.selection import Constraint, Limit, Selection, best_each
 
-__all__ = ["AtMost", "Constraint", "OneOf", "Quotas", "Selection", "TopK", "best_each"]
+__all__ = ["AtMost", "Constraint", "Limit", "OneOf", "Quotas", "Selection", "TopK", "best_each"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -17,7 +17,7 @@ class Selection:
     """A set of arms: what `best` found.
 
     indices: `(k,)`, the arms. value: what they are worth together. ratio: `a` in (0, 1], such that no allowed set
-    is worth more than `value / a`; 1 where the answer is exact.
+    is worth more than `value / a`; 1 where the answer is exact, NaN where nothing is known.
     """
 
     indices: IntArray
@@ -26,7 +26,14 @@ class Selection:
 
 
 class Constraint(Protocol):
-    """Which sets of arms are allowed."""
+    """Which sets of arms are allowed.
+
+    These three are all that a constraint needs. It may also have, and is then faster or says more:
+    `best_each(scores, rngs)`, many rows of scores at once (see `best_each` below);
+    `best_given(scores, rng, required=..., excluded=...)`, the best set with and without certain arms;
+    `limits(indices)`, the parts that bind a set, as `Limit`s;
+    `with_(...)`, a copy with a change (see `Changeable`).
+    """
 
     @property
     def k(self) -> int:
@@ -40,6 +47,29 @@ class Constraint(Protocol):
     def violation(self, indices: ArrayLike) -> float:
         """How far a set is from being allowed: 0.0 when it is."""
         ...
+
+
+class Limit(NamedTuple):
+    """A part of a constraint that binds a set: what it says, and the constraint with this part loosened by one."""
+
+    name: str
+    loosened: Constraint
+
+
+class Changeable:
+    """A constraint that remembers what it was made with, and so can be copied with a change.
+
+    A class that inherits it sets `options` in `__init__`: its arguments by name.
+    """
+
+    options: dict[str, Any]
+
+    def with_(self, **changes: Any) -> Self:
+        """The same constraint with some options changed: `quotas.with_(total=1200)`."""
+        for name in changes:
+            if name not in self.options:
+                raise ValueError(f"{type(self).__name__} has no option {name!r}; it has {', '.join(self.options)}")
+        return type(self)(**{**self.options, **changes})
 
 
 def best_each(
