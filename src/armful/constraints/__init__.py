@@ -2,7 +2,7 @@
 
 from armful.constraints.cardinality import AtMost, TopK
 from armful.constraints.listed import OneOf
-from armful.constraints.quotas import Quotas
+from armful.constraints.quotas import NestedQuotas, Quotas
 from armful.constraints.selection import Constraint, Limit, Selection, best_each
 
-__all__ = ["AtMost", "Constraint", "Limit", "OneOf", "Quotas", "Selection", "TopK", "best_each"]
+__all__ = ["AtMost", "Constraint", "Limit", "NestedQuotas", "OneOf", "Quotas", "Selection", "TopK", "best_each"]

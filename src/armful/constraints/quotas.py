@@ -1,21 +1,94 @@
-"""So many arms from each group: partition matroids."""
+"""So many arms from each group: partition matroids, and trees of groups."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.constraints.cardinality import largest
-from armful.constraints.selection import Selection, check_indices, check_scores, repeated
+from armful.constraints.groups import Counts, Groups, Level, Total, best_in_levels, total_bounds
+from armful.constraints.selection import (
+    NO_ARMS,
+    Changeable,
+    Limit,
+    Selection,
+    check_indices,
+    check_scores,
+    repeated,
+)
 from armful.errors import InfeasibleError
 
-Counts = int | Mapping[Hashable, int]
+
+class _BoundedGroups(Changeable):
+    """What `Quotas` and `NestedQuotas` share; `_levels` from the finest groups to the coarsest."""
+
+    _levels: Sequence[Level]
+    _low: int
+    _high: int
+
+    @property
+    def k(self) -> int:
+        """The size of the largest allowed set."""
+        return self._high
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms have a group."""
+        return int(self._levels[0].groups.of_arm.size)
+
+    def _set_total(self, total: Total, least: int, most: int) -> None:
+        self._low, self._high = total_bounds(total, least, most)
+        if self._high == 0:
+            raise ValueError(f"{type(self).__name__} allows the empty set only; raise a quota or the total")
+
+    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
+        """The allowed set with the largest sum of scores, in rising order of index."""
+        return self.best_given(scores, rng or np.random.default_rng(), required=NO_ARMS, excluded=NO_ARMS)
+
+    def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
+        """The best allowed set with all the required arms and none of the excluded."""
+        values = check_scores(scores)
+        if values.size != self.n_arms:
+            raise ValueError(f"{type(self).__name__} has groups for {self.n_arms} arms, got {values.size} scores")
+        indices = best_in_levels(self._levels, (self._low, self._high), values, rng, required, excluded)
+        if required.size or excluded.size:
+            self._refuse_unmet(indices)
+        return Selection(indices, float(values[indices].sum()))
+
+    def violation(self, indices: ArrayLike) -> float:
+        """How many arms would have to be added or taken away at least, group by group and in all."""
+        chosen = check_indices(indices)
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_arms):
+            raise ValueError(f"indices must be from 0 to {self.n_arms - 1}, got {chosen}")
+        distinct = np.unique(chosen)
+        in_all = max(self._low - distinct.size, 0) + max(distinct.size - self._high, 0)
+        by_group = sum(level.violation(distinct) for level in self._levels)
+        return float(by_group + in_all + repeated(chosen))
+
+    def _refuse_unmet(self, chosen: IntArray) -> None:
+        """Name the first bound that required and excluded arms made impossible."""
+        for level in self._levels:
+            taken = level.taken(chosen)
+            for i in np.flatnonzero((taken < level.lower) | (taken > level.upper)).tolist():
+                label = level.groups.labels[i]
+                if taken[i] < level.lower[i]:
+                    raise InfeasibleError(f"group {label!r} needs at least {level.lower[i]} arms, {taken[i]} are left")
+                raise InfeasibleError(f"group {label!r} allows {level.upper[i]} arms, {taken[i]} are required")
+        if not self._low <= chosen.size <= self._high:
+            wanted = f"{self._low}" if self._low == self._high else f"{self._low} to {self._high}"
+            raise InfeasibleError(f"a total of {wanted} arms is asked for, {chosen.size} is all that the rest allows")
+
+    def _total_limits(self, chosen: IntArray) -> Iterator[Limit]:
+        least, most = (sum(getattr(self._levels[-1], end).tolist()) for end in ("lower", "upper"))
+        if chosen.size == self._high < most:
+            yield Limit(f"at most {self._high} in all", self.with_(total=(self._low, self._high + 1)))
+        if chosen.size == self._low > least:
+            yield Limit(f"at least {self._low} in all", self.with_(total=(self._low - 1, self._high)))
 
 
-class Quotas:
+class Quotas(_BoundedGroups):
     """Bounds on how many arms come from each group, exact for scores of any sign.
 
     groups: a label for each arm, `(n_arms,)`: strings, numbers, tuples, anything hashable.
@@ -25,8 +98,8 @@ class Quotas:
         which then takes no arm of negative score beyond what `at_least` asks for.
     Each count may be one number for all groups, or a mapping from label to number.
 
-    Exact because every best set holds the `at_least` best arms of each group (any other could be exchanged for one
-    of them), and what remains is greedy: the best of the rest that `at_most` admits, until the total is reached.
+    With `exactly` these are the bases of a partition matroid, the paper's constraint. Solved greedily, see
+    `groups.best_in_levels` for why that is exact.
 
     >>> regions = ["north", "north", "south", "south", "south"]
     >>> Quotas(regions, exactly={"north": 1, "south": 2}).best([1.0, 2.0, 3.0, -1.0, 4.0]).indices
@@ -37,127 +110,143 @@ class Quotas:
 
     def __init__(
         self,
-        groups: Iterable[Hashable],
+        groups: Iterable[Hashable] | Groups,
         *,
         exactly: Counts | None = None,
         at_least: Counts | None = None,
         at_most: Counts | None = None,
-        total: int | tuple[int, int] | None = None,
+        total: Total = None,
     ) -> None:
-        self.labels, self._group_of_arm = _encode(groups)
-        self._sizes = np.bincount(self._group_of_arm, minlength=len(self.labels))
+        found = Groups.of(groups)
+        self.options = {
+            "groups": found,
+            "exactly": exactly,
+            "at_least": at_least,
+            "at_most": at_most,
+            "total": total,
+        }
         if exactly is None and at_least is None and at_most is None and total is None:
             raise ValueError("Quotas needs exactly, at_least, at_most or total")
-        if exactly is not None:
-            if at_least is not None or at_most is not None or total is not None:
-                raise ValueError("Quotas takes exactly, or at_least, at_most and total, not both")
-            self._lower = self._upper = self._counts("exactly", exactly, default=np.zeros_like(self._sizes))
-        else:
-            self._lower = self._counts("at_least", at_least, default=np.zeros_like(self._sizes))
-            self._upper = np.minimum(self._counts("at_most", at_most, default=self._sizes), self._sizes)
-        self._refuse_infeasible_groups()
-        self._low, self._high = self._total(total)
-        self.k = self._high
-        if self.k == 0:
-            raise ValueError("Quotas allows the empty set only; raise a quota or the total")
+        if exactly is not None and (at_least is not None or at_most is not None or total is not None):
+            raise ValueError("Quotas takes exactly, or at_least, at_most and total, not both")
+        level = Level.between(found, at_least, at_most) if exactly is None else Level.exactly(found, exactly)
+        self._levels = [level]
+        self._set_total(total, int(level.lower.sum()), int(level.upper.sum()))
 
     def __repr__(self) -> str:
-        return f"Quotas({len(self.labels)} groups over {self._group_of_arm.size} arms, up to {self.k})"
+        return f"Quotas({len(self._levels[0].groups.labels)} groups over {self.n_arms} arms, up to {self.k})"
 
-    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
-        """The allowed set with the largest sum of scores, in rising order of index."""
-        values = check_scores(scores)
-        if values.size != self._group_of_arm.size:
-            raise ValueError(f"Quotas has groups for {self._group_of_arm.size} arms, got {values.size} scores")
-        rng = rng or np.random.default_rng()
-        order, rank = self._ranked(values, rng)
-        group = self._group_of_arm[order]
-        needed = order[rank < self._lower[group]]
-        spare = order[(rank >= self._lower[group]) & (rank < self._upper[group])]
-        spare = spare[largest(values[None, spare], min(self._high - needed.size, spare.size), [rng])[0]]
-        n_forced = max(self._low - needed.size, 0)
-        wanted = spare[n_forced:][values[spare[n_forced:]] >= 0]
-        indices = np.sort(np.concatenate([needed, spare[:n_forced], wanted]))
-        return Selection(indices, float(values[indices].sum()))
+    @property
+    def labels(self) -> list[Hashable]:
+        """The groups, in order of appearance."""
+        return self._levels[0].groups.labels
 
-    def violation(self, indices: ArrayLike) -> float:
-        """How many arms would have to be added or taken away at least, group by group and in all."""
+    def limits(self, indices: ArrayLike) -> Iterator[Limit]:
+        """The groups and the total that have reached a bound, each with one more (or one fewer) allowed."""
+        chosen, level = check_indices(indices), self._levels[0]
+        for label, name, bound in level.binding(chosen):
+            bounds = {end: level.bounds(end) for end in ("at_least", "at_most")}
+            bounds[name][label] += 1 if name == "at_most" else -1
+            total = self.options["total"] if self.options["exactly"] is None else None
+            words = f"{name.replace('_', ' ')} {bound} from {label!r}"
+            yield Limit(words, self.with_(exactly=None, total=total, **bounds))
+        if self.options["exactly"] is None:
+            yield from self._total_limits(chosen)
+
+
+class NestedQuotas(_BoundedGroups):
+    """Bounds on groups within groups (regions, and their cities), exact for scores of any sign.
+
+    groups: a column of labels for each level, by name, from the coarsest to the finest:
+        `{"region": [...], "city": [...]}`. Each group of a level must lie within one group of the level before.
+    at_least, at_most: by name of the level, then as in `Quotas`: `{"region": {"north": 3}, "city": 2}`.
+    total: as in `Quotas`.
+
+    Without lower bounds these are the independent sets of a laminar matroid, where greedy is exact. With them the
+    linear program is integral, but no program is needed: the same greedy, level by level, stays exact (the reason is
+    in `groups.best_in_levels`).
+
+    >>> places = {"region": ["n", "n", "n", "s", "s"], "city": ["a", "a", "b", "c", "c"]}
+    >>> NestedQuotas(places, at_most={"region": 2, "city": 1}).best([5.0, 4.0, 1.0, 2.0, 3.0]).indices
+    array([0, 2, 4])
+    """
+
+    def __init__(
+        self,
+        groups: Mapping[str, Iterable[Hashable] | Groups],
+        *,
+        at_least: Mapping[str, Counts] | None = None,
+        at_most: Mapping[str, Counts] | None = None,
+        total: Total = None,
+    ) -> None:
+        if not isinstance(groups, Mapping) or not groups:
+            raise ValueError(
+                "NestedQuotas needs a column of labels for each level, like {'region': [...], 'city': [...]}"
+            )
+        columns = {name: Groups.of(labels) for name, labels in groups.items()}
+        self.options = {"groups": columns, "at_least": at_least, "at_most": at_most, "total": total}
+        for option, bounds in (("at_least", at_least), ("at_most", at_most)):
+            for name in bounds or {}:
+                if name not in columns:
+                    raise ValueError(f"{option} names a level {name!r}; there are {', '.join(map(repr, columns))}")
+        self._names = list(columns)[::-1]
+        self._levels = [
+            Level.between(columns[name], (at_least or {}).get(name), (at_most or {}).get(name)) for name in self._names
+        ]
+        needed, allowed = self._refuse_misfits()
+        self._set_total(total, int(needed.sum()), int(allowed.sum()))
+
+    def __repr__(self) -> str:
+        levels = ", ".join(f"{len(level.groups.labels)} by {name}" for name, level in self._named())
+        return f"NestedQuotas({levels}; {self.n_arms} arms, up to {self.k})"
+
+    def limits(self, indices: ArrayLike) -> Iterator[Limit]:
+        """The groups of all levels and the total that have reached a bound, each with one more (or fewer) allowed."""
         chosen = check_indices(indices)
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= self._group_of_arm.size):
-            raise ValueError(f"indices must be from 0 to {self._group_of_arm.size - 1}, got {chosen}")
-        distinct = np.unique(chosen)
-        taken = np.bincount(self._group_of_arm[distinct], minlength=len(self.labels))
-        by_group = np.maximum(self._lower - taken, 0).sum() + np.maximum(taken - self._upper, 0).sum()
-        in_all = max(self._low - distinct.size, 0) + max(distinct.size - self._high, 0)
-        return float(by_group + in_all + repeated(chosen))
+        for name, level in self._named():
+            for label, end, bound in level.binding(chosen):
+                given: dict[str, Any] = dict(self.options[end] or {})
+                given[name] = {**level.bounds(end), label: bound + (1 if end == "at_most" else -1)}
+                words = f"{end.replace('_', ' ')} {bound} from {name} {label!r}"
+                yield Limit(words, self.with_(**{end: given}))
+        yield from self._total_limits(chosen)
 
-    def _ranked(self, scores: FloatArray, rng: Generator) -> tuple[IntArray, IntArray]:
-        """The arms group by group, best first, ties at random, and the place of each within its group."""
-        shuffled = rng.permutation(scores.size)
-        order = shuffled[np.lexsort((-scores[shuffled], self._group_of_arm[shuffled]))]
-        begins = np.cumsum(self._sizes) - self._sizes
-        return order, np.arange(scores.size) - begins[self._group_of_arm[order]]
+    def _named(self) -> Iterator[tuple[str, Level]]:
+        return zip(self._names, self._levels, strict=True)
 
-    def _counts(self, name: str, counts: Counts | None, default: IntArray) -> IntArray:
-        if counts is None:
-            return default
-        if not isinstance(counts, Mapping):
-            return np.full(len(self.labels), checks.count(name, counts, minimum=0))
-        result = default.copy()
-        place = {label: i for i, label in enumerate(self.labels)}
-        for label, number in counts.items():
-            checks.count(f"{name} of group {label!r}", number, minimum=0)
-            if label in place:
-                result[place[label]] = number
-            elif name != "at_most" and number > 0:
-                raise InfeasibleError(f"group {label!r} needs {_phrase(name, number)}, none are there")
-        return result
-
-    def _refuse_infeasible_groups(self) -> None:
-        for label, lower, upper, size in zip(self.labels, self._lower, self._upper, self._sizes, strict=True):
-            if lower > size:
-                name = "exactly" if self._lower is self._upper else "at_least"
-                raise InfeasibleError(f"group {label!r} needs {_phrase(name, lower)}, {size} are there")
-            if lower > upper:
-                raise InfeasibleError(f"group {label!r} needs at least {lower} arms and at most {upper}")
-
-    def _total(self, total: int | tuple[int, int] | None) -> tuple[int, int]:
-        least, most = int(self._lower.sum()), int(self._upper.sum())
-        if total is None:
-            return least, most
-        if isinstance(total, tuple | list):
-            if len(total) != 2:
-                raise ValueError(f"total must be a number or a pair (low, high), got {total!r}")
-            low, high = (checks.count("total", end, minimum=0) for end in total)
-            if low > high:
-                raise ValueError(f"total must be a pair (low, high) with low <= high, got {total!r}")
-        else:
-            low = high = checks.count("total", total)
-        if low > most:
-            raise InfeasibleError(f"a total of {low} arms is asked for, the groups allow at most {most}")
-        if high < least:
-            raise InfeasibleError(f"a total of {high} arms is asked for, the groups need at least {least}")
-        return max(low, least), min(high, most)
-
-
-def _phrase(name: str, number: int) -> str:
-    arms = "arm" if number == 1 else "arms"
-    return f"{'exactly' if name == 'exactly' else 'at least'} {number} {arms}"
-
-
-def _encode(groups: Iterable[Hashable]) -> tuple[list[Hashable], IntArray]:
-    """The distinct labels in order of appearance, and the number of each arm's label."""
-    if isinstance(groups, np.ndarray) and groups.ndim != 1:
-        raise ValueError(f"groups must be one label for each arm, got an array of shape {groups.shape}")
-    if isinstance(groups, np.ndarray) and groups.size and groups.dtype.kind in "iubUS":
-        labels, first, codes = np.unique(groups, return_index=True, return_inverse=True)
-        appearance = np.argsort(np.argsort(first))
-        return labels[np.argsort(first)].tolist(), appearance[codes].astype(np.int64)
-    numbers: dict[Hashable, int] = {}
-    try:
-        coded = [numbers.setdefault(label, len(numbers)) for label in groups]
-    except TypeError:
-        raise ValueError("groups must be hashable labels, one for each arm") from None
-    if not coded:
-        raise ValueError("groups must be one label for each arm, got none")
-    return list(numbers), np.array(coded, dtype=np.int64)
+    def _refuse_misfits(self) -> tuple[IntArray, IntArray]:
+        """Check that levels nest and that bounds can be met; what the coarsest groups need and allow."""
+        needed = allowed = np.zeros(0, dtype=np.int64)
+        for place, (name, level) in enumerate(self._named()):
+            n_groups = len(level.groups.labels)
+            if place == 0:
+                needed, allowed = level.lower, level.upper
+                continue
+            finer = self._levels[place - 1].groups
+            if finer.of_arm.size != level.groups.of_arm.size:
+                raise ValueError(
+                    f"all levels must have a label for each arm, got {level.groups.of_arm.size} by {name} and "
+                    f"{finer.of_arm.size} by {self._names[place - 1]}"
+                )
+            parent = np.zeros(len(finer.labels), dtype=np.int64)
+            parent[finer.of_arm] = level.groups.of_arm
+            stray = np.flatnonzero(parent[finer.of_arm] != level.groups.of_arm)
+            if stray.size:
+                label = finer.labels[finer.of_arm[stray[0]]]
+                raise ValueError(
+                    f"{self._names[place - 1]} {label!r} lies in more than one {name}; "
+                    "groups that cross one another are for overlapping_quotas"
+                )
+            below = np.bincount(parent, weights=needed, minlength=n_groups).astype(np.int64)
+            available = np.bincount(parent, weights=allowed, minlength=n_groups).astype(np.int64)
+            for i in np.flatnonzero((below > level.upper) | (available < level.lower)).tolist():
+                label = level.groups.labels[i]
+                if below[i] > level.upper[i]:
+                    raise InfeasibleError(
+                        f"{name} {label!r} allows at most {level.upper[i]} arms, its parts need at least {below[i]}"
+                    )
+                raise InfeasibleError(
+                    f"{name} {label!r} needs at least {level.lower[i]} arms, its parts allow at most {available[i]}"
+                )
+            needed, allowed = np.maximum(below, level.lower), np.minimum(available, level.upper)
+        return needed, allowed

@@ -87,6 +87,9 @@ def best_each(
     return [selection.indices for selection in selections], np.array([s.value for s in selections])
 
 
+NO_ARMS: IntArray = np.zeros(0, dtype=np.int64)
+
+
 def check_scores(scores: ArrayLike) -> FloatArray:
     """Scores as `(n_arms,)` finite numbers."""
     array = checks.floats("scores", scores)

@@ -1,0 +1,189 @@
+"""Arms in groups with bounds on how many come from each: what `Quotas` and `NestedQuotas` share."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+
+from armful import checks
+from armful.checks import FloatArray, IntArray
+from armful.constraints.cardinality import largest
+from armful.errors import InfeasibleError
+
+Counts = int | Mapping[Hashable, int]
+Total = int | tuple[int, int] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A group for each arm. labels: the groups, in order of appearance. of_arm: `(n_arms,)`, their numbers."""
+
+    labels: list[Hashable]
+    of_arm: IntArray
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """How many arms each group has."""
+        return np.bincount(self.of_arm, minlength=len(self.labels))
+
+    @classmethod
+    def of(cls, groups: "Iterable[Hashable] | Groups") -> "Groups":
+        """From a label for each arm."""
+        if isinstance(groups, Groups):
+            return groups
+        if isinstance(groups, np.ndarray) and groups.ndim != 1:
+            raise ValueError(f"groups must be one label for each arm, got an array of shape {groups.shape}")
+        if isinstance(groups, np.ndarray) and groups.size == 0:
+            raise ValueError("groups must be one label for each arm, got none")
+        if isinstance(groups, np.ndarray) and groups.dtype.kind in "iubUS":
+            labels, first, codes = np.unique(groups, return_index=True, return_inverse=True)
+            appearance = np.argsort(np.argsort(first))
+            return cls(labels[np.argsort(first)].tolist(), appearance[codes].astype(np.int64))
+        numbers: dict[Hashable, int] = {}
+        try:
+            coded = [numbers.setdefault(label, len(numbers)) for label in groups]
+        except TypeError:
+            raise ValueError("groups must be hashable labels, one for each arm") from None
+        if not coded:
+            raise ValueError("groups must be one label for each arm, got none")
+        return cls(list(numbers), np.array(coded, dtype=np.int64))
+
+    def counts(self, name: str, counts: Counts | None, default: IntArray) -> IntArray:
+        """A number for each group: `counts` of those it names, `default` of the rest."""
+        if counts is None:
+            return default
+        if not isinstance(counts, Mapping):
+            return np.full(len(self.labels), checks.count(name, counts, minimum=0))
+        result = default.copy()
+        place = {label: i for i, label in enumerate(self.labels)}
+        for label, number in counts.items():
+            checks.count(f"{name} of group {label!r}", number, minimum=0)
+            if label in place:
+                result[place[label]] = number
+            elif name != "at_most" and number > 0:
+                raise InfeasibleError(f"group {label!r} needs {_phrase(name, number)}, none are there")
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Groups with bounds: `lower <= chosen <= upper` in each."""
+
+    groups: Groups
+    lower: IntArray
+    upper: IntArray
+
+    @classmethod
+    def exactly(cls, groups: Groups, counts: Counts) -> "Level":
+        """So many from each group; none from a group that is not named."""
+        numbers = groups.counts("exactly", counts, default=np.zeros_like(groups.sizes))
+        return cls._checked(groups, numbers, numbers, "exactly")
+
+    @classmethod
+    def between(cls, groups: Groups, at_least: Counts | None, at_most: Counts | None) -> "Level":
+        """Bounds for each group; 0 and its size for one that is not named."""
+        lower = groups.counts("at_least", at_least, default=np.zeros_like(groups.sizes))
+        upper = np.minimum(groups.counts("at_most", at_most, default=groups.sizes), groups.sizes)
+        return cls._checked(groups, lower, upper, "at_least")
+
+    @classmethod
+    def _checked(cls, groups: Groups, lower: IntArray, upper: IntArray, name: str) -> "Level":
+        for i in np.flatnonzero((lower > groups.sizes) | (lower > upper)).tolist():
+            label, needed = groups.labels[i], _phrase(name, lower[i])
+            if lower[i] > groups.sizes[i]:
+                raise InfeasibleError(f"group {label!r} needs {needed}, {groups.sizes[i]} are there")
+            raise InfeasibleError(f"group {label!r} needs {needed} and at most {upper[i]}")
+        return cls(groups, lower, upper)
+
+    def violation(self, chosen: IntArray) -> int:
+        """How many arms too few or too many, group by group."""
+        taken = self.taken(chosen)
+        return int(np.maximum(self.lower - taken, 0).sum() + np.maximum(taken - self.upper, 0).sum())
+
+    def taken(self, chosen: IntArray) -> IntArray:
+        """How many of the chosen arms are in each group."""
+        return np.bincount(self.groups.of_arm[chosen], minlength=len(self.groups.labels))
+
+    def binding(self, chosen: IntArray) -> Iterator[tuple[Hashable, str, int]]:
+        """The groups that have reached a bound: label, `"at_least"` or `"at_most"`, and the bound."""
+        taken = self.taken(chosen)
+        for i, label in enumerate(self.groups.labels):
+            if taken[i] == self.upper[i] < self.groups.sizes[i]:
+                yield label, "at_most", int(self.upper[i])
+            if taken[i] == self.lower[i] > 0:
+                yield label, "at_least", int(self.lower[i])
+
+    def bounds(self, name: str) -> dict[Hashable, int]:
+        """All lower (`"at_least"`) or upper (`"at_most"`) bounds by label."""
+        numbers = self.lower if name == "at_least" else self.upper
+        return dict(zip(self.groups.labels, numbers.tolist(), strict=True))
+
+
+def total_bounds(total: Total, least: int, most: int) -> tuple[int, int]:
+    """How many arms in all, at least and at most, when the groups need `least` and allow `most`."""
+    if total is None:
+        return least, most
+    if isinstance(total, tuple | list):
+        if len(total) != 2:
+            raise ValueError(f"total must be a number or a pair (low, high), got {total!r}")
+        low, high = (checks.count("total", end, minimum=0) for end in total)
+        if low > high:
+            raise ValueError(f"total must be a pair (low, high) with low <= high, got {total!r}")
+    else:
+        low = high = checks.count("total", total)
+    if low > most:
+        raise InfeasibleError(f"a total of {low} arms is asked for, the groups allow at most {most}")
+    if high < least:
+        raise InfeasibleError(f"a total of {high} arms is asked for, the groups need at least {least}")
+    return max(low, least), min(high, most)
+
+
+def best_in_levels(
+    levels: Sequence[Level],
+    total: tuple[int, int],
+    scores: FloatArray,
+    rng: Generator,
+    required: IntArray,
+    excluded: IntArray,
+) -> IntArray:
+    """The best set under bounds on groups, the finest level first, each group within one group of the next level.
+
+    Exact for scores of any sign. By induction from the finest groups: what a group may give is, for every number m
+    within its bounds, its needed arms and then the best m - (needed) of its spare ones, and this gain is concave in
+    m. The best division of a number among concave gains takes the largest next gains, whichever group they are in:
+    so the spare arms of all groups within a larger one are ranked together, its lower bound turns the best of them
+    into needed ones, and its upper bound drops the worst. Required arms are needed from the start.
+    """
+    n_arms = scores.size
+    needed, spare = np.zeros(n_arms, dtype=bool), np.ones(n_arms, dtype=bool)
+    needed[required], spare[required], spare[excluded] = True, False, False
+    for level in levels:
+        of_arm = level.groups.of_arm
+        taken = np.bincount(of_arm[needed], minlength=len(level.groups.labels))
+        arms = _by_group_and_score(np.flatnonzero(spare), scores, of_arm, rng)
+        sizes = np.bincount(of_arm[arms], minlength=len(level.groups.labels))
+        place = np.arange(arms.size) - (np.cumsum(sizes) - sizes)[of_arm[arms]]
+        becomes_needed = place < (level.lower - taken)[of_arm[arms]]
+        spare[arms[place >= (level.upper - taken)[of_arm[arms]]]] = False
+        needed[arms[becomes_needed]], spare[arms[becomes_needed]] = True, False
+    kept = np.flatnonzero(needed)
+    candidates = np.flatnonzero(spare)
+    low, high = total
+    size = min(max(high - kept.size, 0), candidates.size)
+    candidates = candidates[largest(scores[None, candidates], size, [rng])[0]]
+    forced = max(low - kept.size, 0)
+    wanted = candidates[forced:][scores[candidates[forced:]] >= 0]
+    return np.sort(np.concatenate([kept, candidates[:forced], wanted]))
+
+
+def _by_group_and_score(arms: IntArray, scores: FloatArray, of_arm: IntArray, rng: Generator) -> IntArray:
+    """The arms group by group, best first, ties at random."""
+    shuffled = rng.permutation(arms)
+    return shuffled[np.lexsort((-scores[shuffled], of_arm[shuffled]))]
+
+
+def _phrase(name: str, number: int) -> str:
+    arms = "arm" if number == 1 else "arms"
+    return f"{'exactly' if name == 'exactly' else 'at least'} {number} {arms}"
