@@ -1,8 +1,19 @@
 """armful: choose a set, see how each of its items did, choose better next time."""
 
 from armful.arms import Arms
-from armful.constraints import AtMost, Constraint, OneOf, Quotas, Selection, TopK
+from armful.constraints import (
+    AtMost,
+    Constraint,
+    Excluding,
+    NestedQuotas,
+    OneOf,
+    Quotas,
+    Requiring,
+    Selection,
+    TopK,
+)
 from armful.errors import FileFormatError, InfeasibleError, PrecisionError
+from armful.objectives import Coverage, Diverse, Objective
 from armful.policies import (
     C2UCB,
     ArmwiseThompson,
@@ -11,6 +22,7 @@ from armful.policies import (
     CombLinTS,
     CombLinUCB,
     EpsilonGreedy,
+    Explanation,
     Policy,
     Scores,
     load,
@@ -31,13 +43,20 @@ __all__ = [
     "CombLinTS",
     "CombLinUCB",
     "Constraint",
+    "Coverage",
+    "Diverse",
     "EpsilonGreedy",
+    "Excluding",
+    "Explanation",
     "FileFormatError",
     "InfeasibleError",
+    "NestedQuotas",
+    "Objective",
     "OneOf",
     "Policy",
     "PrecisionError",
     "Quotas",
+    "Requiring",
     "RidgeState",
     "Scores",
     "Selection",

@@ -84,11 +84,11 @@ def run_alone(
     noise = generator(seed, repetition, NOISE)
     result = Trajectories.empty(1, rounds)
     for t, shown in enumerate(environment.rounds(rounds, generator(seed, repetition, WORLD))):
-        choice = learner.choose(shown.features, shown.constraint)
+        worth = {} if shown.objective is None else {"objective": shown.objective}
+        choice = learner.choose(shown.features, shown.constraint, **worth)
         rewards = shown.rewards(noise)[choice.indices]
         learner.learn(choice.features, rewards)
-        best = shown.constraint.best(shown.mean).value
-        result.regret[0, t] = best - shown.mean[choice.indices].sum()
+        result.regret[0, t] = shown.to_beat() - shown.worth(choice.indices)
         result.rewards[0, t], result.pulled[0, t] = rewards.sum(), choice.indices.size
     return result
 

@@ -32,8 +32,7 @@ def run_together(policy: Policy, environment: Environment, rounds: int, seed: in
         paid = [shown.rewards(noise)[i] for shown, noise, i in zip(scene.rounds, noises, chosen, strict=True)]
         rewards = np.stack(paid) * present
         learners.state = learners.state.learn(scene.rows(chosen) * present[..., None], rewards, weights=present)
-        gained = np.stack([shown.mean[i] for shown, i in zip(scene.rounds, chosen, strict=True)]) * present
-        result.regret[:, t] = scene.best_values - gained.sum(axis=1)
+        result.regret[:, t] = scene.to_beat - scene.worth(chosen, present)
         result.rewards[:, t] = rewards.sum(axis=1)
         result.pulled[:, t] = present.sum(axis=1)
     return result
@@ -46,13 +45,13 @@ class Scene:
     features: `(n_arms, n_features)` where all see the same arms, `(repetitions, n_arms, n_features)` where each sees
     its own, None where they differ in number or are too many to copy.
     constraint: the common one, None where they differ.
-    best_values: `(repetitions,)`, what the best allowed sets are worth.
+    to_beat: `(repetitions,)`, what regret is counted from.
     """
 
     rounds: list[Round]
     features: FloatArray | None
     constraint: Constraint | None
-    best_values: FloatArray
+    to_beat: FloatArray
 
     @classmethod
     def of(cls, rounds: list[Round], previous: Self | None) -> Self:
@@ -62,14 +61,14 @@ class Scene:
             now.features is then.features for now, then in zip(rounds, previous.rounds, strict=True)
         )
         truth_stays = previous is not None and all(
-            now.mean is then.mean and now.constraint == then.constraint
+            now.mean is then.mean and now.constraint == then.constraint and now.objective is then.objective
             for now, then in zip(rounds, previous.rounds, strict=True)
         )
         return cls(
             rounds,
             previous.features if previous and arms_stay else _common_features(rounds),
             constraints[0] if all(each == constraints[0] for each in constraints) else None,
-            previous.best_values if previous and truth_stays else _best_values(rounds),
+            previous.to_beat if previous and truth_stays else _to_beat(rounds),
         )
 
     def rows(self, chosen: IntArray) -> FloatArray:
@@ -80,12 +79,25 @@ class Scene:
             return self.features[chosen]
         return self.features[np.arange(len(chosen))[:, None], chosen]
 
+    @property
+    def only_sums(self) -> bool:
+        """Whether sets are worth the sum of their rewards in all repetitions."""
+        return all(shown.objective is None for shown in self.rounds)
+
+    def worth(self, chosen: IntArray, present: FloatArray) -> FloatArray:
+        """What the chosen sets are worth in true means: `(repetitions,)`."""
+        if not self.only_sums:
+            sets = zip(self.rounds, chosen, present, strict=True)
+            return np.array([shown.worth(members[mark > 0]) for shown, members, mark in sets])
+        means = np.stack([shown.mean[i] for shown, i in zip(self.rounds, chosen, strict=True)])
+        return np.asarray((means * present).sum(axis=1))
+
 
 def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> Sequence[IntArray] | IntArray:
     """The chosen arms of each repetition."""
-    if scene.features is None or scene.constraint is None:
+    if scene.features is None or scene.constraint is None or not scene.only_sums:
         return [
-            learners.repetition(i).choose(shown.features, shown.constraint).indices
+            learners.repetition(i).choose(shown.features, shown.constraint, objective=shown.objective).indices
             for i, shown in enumerate(scene.rounds)
         ]
     scores = learners.score_all(Arms(scene.features, learners.state), scene.constraint.k).value
@@ -112,11 +124,15 @@ def _common_features(rounds: list[Round]) -> FloatArray | None:
     return None
 
 
-def _best_values(rounds: list[Round]) -> FloatArray:
+def _to_beat(rounds: list[Round]) -> FloatArray:
     first = rounds[0]
-    if any(shown.constraint != first.constraint or shown.mean.size != first.mean.size for shown in rounds):
-        return np.array([shown.constraint.best(shown.mean).value for shown in rounds])
+    alike = all(
+        shown.constraint == first.constraint and shown.mean.size == first.mean.size and shown.objective is None
+        for shown in rounds
+    )
+    if not alike:
+        return np.array([shown.to_beat() for shown in rounds])
     if all(shown.mean is first.mean for shown in rounds):
-        return np.full(len(rounds), first.constraint.best(first.mean).value)
+        return np.full(len(rounds), first.to_beat())
     any_order = [np.random.default_rng()] * len(rounds)  # which of several best sets is found does not matter
     return best_each(first.constraint, np.stack([shown.mean for shown in rounds]), any_order)[1]

@@ -1,7 +1,8 @@
 """So many arms, or at most so many: uniform matroids."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.random import Generator
@@ -9,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.constraints.selection import Selection, check_indices, check_scores, repeated
+from armful.constraints.growing import CountGrowth
+from armful.constraints.selection import Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 
 
@@ -27,6 +29,10 @@ class TopK:
 
     def __post_init__(self) -> None:
         checks.count("k", self.k)
+
+    def with_(self, *, k: int) -> Self:
+        """The same with another size."""
+        return replace(self, k=k)
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The k arms of the largest scores."""
@@ -46,6 +52,16 @@ class TopK:
         chosen = check_indices(indices)
         return float(abs(np.unique(chosen).size - self.k) + repeated(chosen))
 
+    def growth(self, n_arms: int) -> CountGrowth:
+        """For objectives that add arm by arm."""
+        if self.k > n_arms:
+            raise InfeasibleError(f"TopK({self.k}) needs {self.k} arms, {n_arms} are there")
+        return CountGrowth(n_arms, self.k, self.k)
+
+    def limits(self, indices: ArrayLike) -> list[Limit]:
+        """The size."""
+        return [Limit(f"exactly {self.k}", TopK(self.k + 1))]
+
 
 @dataclass(frozen=True)
 class AtMost:
@@ -62,6 +78,10 @@ class AtMost:
     def __post_init__(self) -> None:
         checks.count("k", self.k)
 
+    def with_(self, *, k: int) -> Self:
+        """The same with another size."""
+        return replace(self, k=k)
+
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The largest scores that are not negative."""
         values = check_scores(scores)
@@ -72,6 +92,15 @@ class AtMost:
         """How many arms too many, repeated ones counted."""
         chosen = check_indices(indices)
         return float(max(np.unique(chosen).size - self.k, 0) + repeated(chosen))
+
+    def growth(self, n_arms: int) -> CountGrowth:
+        """For objectives that add arm by arm."""
+        return CountGrowth(n_arms, 0, self.k)
+
+    def limits(self, indices: ArrayLike) -> list[Limit]:
+        """The size, if it is reached."""
+        full = check_indices(indices).size == self.k
+        return [Limit(f"at most {self.k}", AtMost(self.k + 1))] if full else []
 
 
 def largest_not_negative(scores: FloatArray, k: int, rng: Generator) -> IntArray:

@@ -7,11 +7,11 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.selection import Selection, check_indices, check_scores, repeated
+from armful.constraints.selection import Changeable, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 
 
-class OneOf:
+class OneOf(Changeable):
     """One of the `sets`, each a list of arms: any family at all, solved by looking at every member.
 
     >>> OneOf([[0, 1], [2, 3]]).best([5.0, -4.0, 1.0, 1.0]).indices
@@ -27,6 +27,7 @@ class OneOf:
                 raise ValueError(f"every set of OneOf needs at least one arm, set {place} is empty")
             if repeated(members) or members.min() < 0:
                 raise ValueError(f"a set of OneOf holds distinct arms counted from 0, set {place} is {members}")
+        self.options = {"sets": self.sets}
         self.k = max(members.size for members in self.sets)
         self._members = np.concatenate(self.sets)
         self._starts = np.cumsum([0] + [members.size for members in self.sets[:-1]])

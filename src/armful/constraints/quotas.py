@@ -8,7 +8,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.groups import Counts, Groups, Level, Total, best_in_levels, total_bounds
+from armful.constraints.groups import Counts, GroupGrowth, Groups, Level, Total, best_in_levels, total_bounds
 from armful.constraints.selection import (
     NO_ARMS,
     Changeable,
@@ -66,6 +66,12 @@ class _BoundedGroups(Changeable):
         in_all = max(self._low - distinct.size, 0) + max(distinct.size - self._high, 0)
         by_group = sum(level.violation(distinct) for level in self._levels)
         return float(by_group + in_all + repeated(chosen))
+
+    def growth(self, n_arms: int) -> GroupGrowth:
+        """For objectives that add arm by arm."""
+        if n_arms != self.n_arms:
+            raise ValueError(f"{type(self).__name__} has groups for {self.n_arms} arms, got {n_arms}")
+        return GroupGrowth(self._levels, self._low, self._high)
 
     def _refuse_unmet(self, chosen: IntArray) -> None:
         """Name the first bound that required and excluded arms made impossible."""

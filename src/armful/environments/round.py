@@ -1,5 +1,6 @@
 """What a world shows in a round, and what a world is."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -7,8 +8,10 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.random import Generator
 
-from armful.checks import FloatArray
+from armful import objectives
+from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint
+from armful.objectives import Objective
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,18 +20,39 @@ class Round:
 
     features: `(n_arms, n_features)`. constraint: which sets are allowed. mean: `(n_arms,)`, the true mean rewards.
     noise: the standard deviation of the Gaussian noise on a reward, or `"bernoulli"` for rewards 0 and 1.
+    objective: what a set is worth, if not the sum of its rewards.
     """
 
     features: FloatArray
     constraint: Constraint
     mean: FloatArray
     noise: float | Literal["bernoulli"] = 1.0
+    objective: Objective | None = None
 
     def rewards(self, rng: Generator) -> FloatArray:
         """What each arm would pay, `(n_arms,)`: drawn for all arms, so that every policy meets the same luck."""
         if self.noise == "bernoulli":
             return (rng.random(self.mean.size) < self.mean).astype(np.float64)
         return self.mean if self.noise == 0 else self.mean + self.noise * rng.standard_normal(self.mean.size)
+
+    def worth(self, indices: IntArray) -> float:
+        """What a set is worth in true means."""
+        if self.objective is None:
+            return float(self.mean[indices].sum())
+        return self.objective.value(self.mean, self.features, indices)
+
+    def to_beat(self) -> float:
+        """What regret is counted from: the worth of the best set, times the ratio that the oracle promises for it.
+
+        The best set is found by the constraint itself, or by enumeration under an objective. The answer of an
+        approximate constraint stands in for ratio times best, which it is not below; an unknown ratio counts as 1.
+        """
+        if self.objective is None:
+            return self.constraint.best(self.mean, self.features).value
+        problem = (self.objective, self.mean, self.features, self.constraint)
+        ratio = objectives.best(*problem, np.random.default_rng(0)).ratio
+        best = objectives.best_by_enumeration(*problem).value
+        return best if math.isnan(ratio) else ratio * best
 
 
 class Environment(Protocol):

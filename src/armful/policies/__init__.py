@@ -1,8 +1,10 @@
 """Ways to score the arms: one file per family."""
 
-from armful.policies.choice import Choice, Scores
+from armful.policies.choice import Choice
 from armful.policies.epsilon_greedy import EpsilonGreedy
+from armful.policies.explanation import Explanation
 from armful.policies.policy import Policy, load
+from armful.policies.scores import Scores
 from armful.policies.thompson import ArmwiseThompson, CombLinTS
 from armful.policies.ucb import C2UCB, CappedC2UCB, CombLinUCB
 
@@ -14,6 +16,7 @@ __all__ = [
     "CombLinTS",
     "CombLinUCB",
     "EpsilonGreedy",
+    "Explanation",
     "Policy",
     "Scores",
     "load",

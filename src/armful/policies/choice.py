@@ -1,33 +1,14 @@
-"""What a policy thinks of every arm, and what it chose."""
+"""What a policy chose."""
 
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
+from armful.policies.explanation import Explanation, Problem, explain
 
 BoolArray = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """The score of every arm and where it comes from; all `(..., n_arms)`.
-
-    mean: the estimate. bonus: what the policy adds to it, before any cap. value: the score that the constraint sees.
-    capped: where a cap, not mean + bonus, gave the score.
-    """
-
-    mean: FloatArray
-    bonus: FloatArray
-    value: FloatArray
-    capped: BoolArray
-
-    @classmethod
-    def uncapped(cls, mean: FloatArray, value: FloatArray) -> Self:
-        """Scores that no cap has touched."""
-        return cls(mean, value - mean, value, np.zeros(value.shape, dtype=bool))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +19,7 @@ class Choice:
     value: the sum of the scores. ratio: no allowed set scores more than `value / ratio`.
     mean, bonus, scores: `(k,)`, the estimate, what was added to it, and what became of both under the caps.
     capped: `(k,)`, True where a cap gave the score.
+    problem: what the set was chosen from, for `explain`.
     """
 
     indices: IntArray
@@ -48,6 +30,14 @@ class Choice:
     bonus: FloatArray
     scores: FloatArray
     capped: BoolArray
+    problem: Problem = field(repr=False)
 
     def __len__(self) -> int:
         return self.indices.size
+
+    def explain(self, *, most: int = 20) -> Explanation:
+        """Why these arms: for each the reasons and what would have come in its place, and what each limit costs.
+
+        At most `most` arms and `most` limits are explained, since each is found by choosing anew.
+        """
+        return explain(self.problem, self.indices, self.value, most=most)

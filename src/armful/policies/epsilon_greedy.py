@@ -4,8 +4,8 @@ import numpy as np
 
 from armful import checks
 from armful.arms import Arms
-from armful.policies.choice import Scores
 from armful.policies.policy import Policy, Seed
+from armful.policies.scores import Scores
 from armful.randomness import standard_normal
 
 

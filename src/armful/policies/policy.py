@@ -3,6 +3,7 @@
 import copy
 import inspect
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
@@ -15,7 +16,10 @@ from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.constraints import Constraint
 from armful.errors import FileFormatError
-from armful.policies.choice import Choice, Scores
+from armful.objectives import Objective
+from armful.policies.choice import Choice
+from armful.policies.explanation import Problem
+from armful.policies.scores import Scores
 from armful.randomness import Streams
 from armful.ridge import RidgeState
 
@@ -44,6 +48,8 @@ class Policy:
 
     batched: ClassVar[bool] = True
     takes_caps: ClassVar[bool] = False
+    samples: ClassVar[bool] = False
+    """Whether it is a Thompson sampler, whose guarantees need an exact choice."""
 
     def __init__(self, *, n_features: int, ridge: float = 1.0, seed: Seed = None) -> None:
         self._state = RidgeState(n_features=n_features, ridge=ridge)
@@ -55,10 +61,18 @@ class Policy:
 
     # -- the loop ------------------------------------------------------------------------------------
 
-    def choose(self, X: ArrayLike, constraint: Constraint, *, caps: ArrayLike | None = None) -> Choice:
+    def choose(
+        self,
+        X: ArrayLike,
+        constraint: Constraint,
+        *,
+        caps: ArrayLike | None = None,
+        objective: Objective | None = None,
+    ) -> Choice:
         """The best allowed set of the rows of `X` `(n_arms, n_features)`, by this policy's scores.
 
         caps: `(n_arms,)`, for policies that take them: what each arm's mean reward is known not to exceed.
+        objective: what a set is worth, if not the sum of its scores: `Diverse`, `Coverage` or your own.
         """
         if caps is not None and not self.takes_caps:
             raise ValueError(f"{type(self).__name__} takes no caps; CappedC2UCB does")
@@ -67,12 +81,18 @@ class Policy:
             raise ValueError(f"features must have shape (n_arms, {self.n_features}), got {arms.X.shape}")
         before = self._generator.bit_generator.state
         try:
-            scores = self.score_all(arms, constraint.k)
-            picked = constraint.best(scores.value, arms.X, self._generator)
+            problem = Problem(arms.X, self.score_all(arms, constraint.k), constraint, objective)
+            picked = problem.solve(constraint, self._generator)
         except Exception:
             self._generator.bit_generator.state = before  # a refused round leaves everything as it was
             raise
-        i = picked.indices
+        if self.samples and picked.ratio != 1:
+            warnings.warn(
+                f"{type(self).__name__} with an approximate choice (ratio {picked.ratio:.3g}) may lose linearly in the "
+                "number of rounds; an optimistic policy such as CappedC2UCB does not",
+                stacklevel=2,
+            )
+        i, scores = picked.indices, problem.scores
         return Choice(
             indices=i,
             features=arms.X[i],
@@ -82,6 +102,7 @@ class Policy:
             bonus=scores.bonus[i],
             scores=scores.value[i],
             capped=scores.capped[i],
+            problem=problem,
         )
 
     def scores(self, X: ArrayLike, k: int) -> FloatArray:

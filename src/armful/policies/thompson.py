@@ -4,9 +4,9 @@ import numpy as np
 
 from armful import checks
 from armful.arms import Arms
-from armful.policies.choice import Scores
 from armful.policies.confidence import ConfidencePolicy
 from armful.policies.policy import Policy, Seed
+from armful.policies.scores import Scores
 from armful.randomness import standard_normal
 
 
@@ -20,6 +20,8 @@ class ArmwiseThompson(ConfidencePolicy):
     >>> policy.scores([[2.0, 0.0]], k=1)
     array([1.])
     """
+
+    samples = True
 
     def score(self, arms: Arms, k: int) -> Scores:
         """Mean plus radius times width times a normal draw."""
@@ -37,6 +39,8 @@ class CombLinTS(Policy):
     >>> float(policy.scores([[1.0, 0.0], [2.0, 0.0]], k=1) @ [2, -1])
     0.0
     """
+
+    samples = True
 
     def __init__(self, *, n_features: int, noise: float = 1.0, ridge: float = 1.0, seed: Seed = None) -> None:
         super().__init__(n_features=n_features, ridge=ridge, seed=seed)

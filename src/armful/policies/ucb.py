@@ -7,9 +7,9 @@ import numpy as np
 from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray
-from armful.policies.choice import Scores
 from armful.policies.confidence import ConfidencePolicy
 from armful.policies.policy import Policy, Seed
+from armful.policies.scores import Scores
 from armful.radius import Noise
 
 
@@ -100,10 +100,11 @@ class CappedC2UCB(C2UCB):
         if self.rule == "paper":
             if arms.caps is not None:
                 raise ValueError("rule='paper' knows no caps of single arms; rule='clip' does")
-            capped = width**2 > 1 / k
-            return Scores(mean, bonus, np.where(capped, np.float64(self.cap or 0.0), optimistic), capped)
-        value = np.minimum(optimistic, self._lowest_cap(arms, optimistic))
-        return Scores(mean, bonus, value, value < optimistic)
+            capped, cap = width**2 > 1 / k, np.asarray(self.cap, dtype=np.float64)
+            return Scores(mean, bonus, np.where(capped, cap, optimistic), capped, np.where(capped, cap, np.inf))
+        cap = self._lowest_cap(arms, optimistic)
+        value = np.minimum(optimistic, cap)
+        return Scores(mean, bonus, value, value < optimistic, cap)
 
     def _lowest_cap(self, arms: Arms, optimistic: FloatArray) -> FloatArray:
         caps: list[FloatArray | float] = []

@@ -9,6 +9,7 @@ class TestMyPolicy(PolicyContract):
 
 from armful.testing.constraint_contract import ConstraintContract
 from armful.testing.environment_contract import EnvironmentContract
+from armful.testing.objective_contract import ObjectiveContract
 from armful.testing.policy_contract import PolicyContract
 
-__all__ = ["ConstraintContract", "EnvironmentContract", "PolicyContract"]
+__all__ = ["ConstraintContract", "EnvironmentContract", "ObjectiveContract", "PolicyContract"]

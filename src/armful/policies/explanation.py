@@ -1,0 +1,119 @@
+"""Why a set was chosen, arm by arm, and what its limits cost."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from armful import objectives
+from armful.checks import FloatArray, IntArray
+from armful.constraints import Constraint, Excluding, Limit, Selection
+from armful.errors import InfeasibleError
+from armful.objectives import Objective
+from armful.policies.scores import Scores
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a set was chosen from: all arms, their scores, which sets were allowed and what they were worth."""
+
+    X: FloatArray
+    scores: Scores
+    constraint: Constraint
+    objective: Objective | None = None
+
+    def solve(self, constraint: Constraint, rng: np.random.Generator) -> Selection:
+        """The best set under this or another constraint."""
+        return self._solve(self.scores.value, constraint, rng)
+
+    def solve_near(self, chosen: IntArray, constraint: Constraint, rng: np.random.Generator) -> Selection:
+        """The best set under another constraint that, of equally good ones, keeps to the `chosen` arms."""
+        scores = self.scores.value.copy()
+        scores[chosen] += 1e-9 * np.abs(scores).max()
+        indices = self._solve(scores, constraint, rng).indices
+        if self.objective is None:
+            return Selection(indices, float(self.scores.value[indices].sum()))
+        return Selection(indices, self.objective.value(self.scores.value, self.X, indices))
+
+    def _solve(self, scores: FloatArray, constraint: Constraint, rng: np.random.Generator) -> Selection:
+        if self.objective is None:
+            return constraint.best(scores, self.X, rng)
+        return objectives.best(self.objective, scores, self.X, constraint, rng)
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a set was chosen; print it for a table.
+
+    arms: a record for each chosen arm: `arm`, `mean`, `bonus`, `cap` (None without), `score`, `runner_up` (the arms
+    that come in when this one is not to be had, several if the set is rearranged) and `loss` (what that costs).
+    prices: a record for each limit that binds: `limit`, and `price`: what the set would be worth more if it were
+    loosened by one.
+    """
+
+    arms: Sequence[Record]
+    prices: Sequence[Record]
+
+    def __str__(self) -> str:
+        parts = [_table(self.arms)]
+        if self.prices:
+            parts.append(_table(self.prices))
+        return "\n\n".join(parts)
+
+
+def explain(problem: Problem, indices: IntArray, value: float, *, most: int) -> Explanation:
+    """Choose anew without each arm, and with each limit loosened by one."""
+    rng = np.random.default_rng(0)
+    arms = [_arm(problem, indices, value, int(arm), rng) for arm in indices[:most]]
+    limits: Iterable[Limit] = getattr(problem.constraint, "limits", lambda _: ())(indices)
+    prices = [_price(problem, indices, limit, value, rng) for limit in islice(limits, most)]
+    return Explanation(arms, [price for price in prices if price is not None])
+
+
+def _arm(problem: Problem, indices: IntArray, value: float, arm: int, rng: np.random.Generator) -> Record:
+    scores = problem.scores
+    cap = float(np.broadcast_to(scores.cap, scores.value.shape)[arm])
+    record: dict[str, Any] = {
+        "arm": arm,
+        "mean": float(scores.mean[arm]),
+        "bonus": float(scores.bonus[arm]),
+        "cap": cap if np.isfinite(cap) else None,
+        "score": float(scores.value[arm]),
+    }
+    try:
+        without = problem.solve_near(indices, Excluding(problem.constraint, [arm]), rng)
+    except InfeasibleError:
+        return {**record, "runner_up": None, "loss": None}
+    return {**record, "runner_up": np.setdiff1d(without.indices, indices).tolist(), "loss": value - without.value}
+
+
+def _price(problem: Problem, indices: IntArray, limit: Limit, value: float, rng: np.random.Generator) -> Record | None:
+    try:
+        loosened = problem.solve_near(indices, limit.loosened, rng)
+    except InfeasibleError:
+        return None  # there is no arm more to be had
+    return {"limit": limit.name, "price": loosened.value - value}
+
+
+def _table(records: Sequence[Record]) -> str:
+    if not records:
+        return "no arm was chosen"
+    columns = list(records[0])
+    rows = [columns, *([_text(record[column]) for column in columns] for record in records)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(columns))]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return " ".join(map(str, value)) or "-"
+    return str(value)

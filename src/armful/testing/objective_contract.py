@@ -1,0 +1,82 @@
+"""The checks that every objective passes: what the theory of the general problem asks for, by random probing."""
+
+import math
+
+import numpy as np
+from numpy.random import Generator
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints import AtMost, Quotas, TopK
+from armful.objectives import Objective, best, best_by_enumeration
+
+
+class ObjectiveContract:
+    """Inherit it in a test file and supply `objective`: it is then probed at random.
+
+    class TestMyObjective(ObjectiveContract):
+        def objective(self, n_arms, rng):
+            return MyObjective(...)
+    """
+
+    n_arms = 7
+    n_features = 3
+    probes = 60
+
+    def objective(self, n_arms: int, rng: Generator) -> Objective:
+        """The objective, for so many arms if it has something to say of each."""
+        raise NotImplementedError(f"{type(self).__name__} must define objective(self, n_arms, rng)")
+
+    def test_larger_rewards_are_never_worth_less(self) -> None:
+        for objective, rewards, X, members, rng in self._probes():
+            more = rewards + rng.exponential(size=rewards.size) * rng.integers(2, size=rewards.size)
+            before, after = objective.value(rewards, X, members), objective.value(more, X, members)
+            assert after >= before - 1e-9, f"worth fell from {before} to {after} as rewards rose"
+
+    def test_worth_changes_by_at_most_the_stated_constant(self) -> None:
+        for objective, rewards, X, members, rng in self._probes():
+            other = rewards + rng.standard_normal(rewards.size)
+            change = abs(objective.value(rewards, X, members) - objective.value(other, X, members))
+            allowed = objective.lipschitz * float(np.abs(rewards - other)[members].sum())
+            assert change <= allowed + 1e-9, f"worth changed by {change}, {allowed} is stated"
+
+    def test_rewards_outside_the_set_do_not_matter(self) -> None:
+        for objective, rewards, X, members, rng in self._probes():
+            outside = np.setdiff1d(np.arange(rewards.size), members)
+            other = rewards.copy()
+            other[outside] += rng.standard_normal(outside.size)
+            assert objective.value(other, X, members) == objective.value(rewards, X, members)
+
+    def test_a_submodular_objective_gains_less_as_the_set_grows(self) -> None:
+        for objective, rewards, X, members, rng in self._probes():
+            outside = np.setdiff1d(np.arange(rewards.size), members)
+            if not getattr(objective, "submodular", False) or not outside.size:
+                continue
+            arm = rng.choice(outside)
+            few = members[rng.random(members.size) < 0.5]
+            early, late = (
+                objective.value(rewards, X, np.append(each, arm)) - objective.value(rewards, X, each)
+                for each in (few, members)
+            )
+            assert late <= early + 1e-9, f"arm {arm} adds {early} to {few} but {late} to {members}"
+
+    def test_greedy_reaches_the_ratio_it_states(self) -> None:
+        for objective, rewards, X, _, rng in self._probes():
+            for scores in (rewards, np.abs(rewards)):
+                for constraint in (TopK(3), AtMost(4), Quotas(np.arange(self.n_arms) % 3, at_least={0: 1}, at_most=2)):
+                    answer = best(objective, scores, X, constraint, rng)
+                    assert constraint.violation(answer.indices) == 0.0
+                    assert abs(answer.value - objective.value(scores, X, answer.indices)) < 1e-9
+                    most = best_by_enumeration(objective, scores, X, constraint).value
+                    assert answer.value <= most + 1e-9
+                    if not math.isnan(answer.ratio):
+                        assert answer.value >= answer.ratio * most - 1e-9, f"{answer} where {most} can be had"
+
+    def _probes(self) -> list[tuple[Objective, FloatArray, FloatArray, IntArray, Generator]]:
+        probes = []
+        for seed in range(self.probes):
+            rng = np.random.default_rng(seed)
+            X = rng.standard_normal((self.n_arms, self.n_features))
+            members = rng.permutation(self.n_arms)[: rng.integers(1, self.n_arms)]
+            objective = self.objective(self.n_arms, rng)
+            probes.append((objective, rng.standard_normal(self.n_arms), X, members.astype(np.int64), rng))
+        return probes

@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from armful import AtMost, Excluding, InfeasibleError, OneOf, Quotas, Requiring, Selection, TopK
+from armful.testing import ConstraintContract
+from tests.constraints.test_nested import random_nested
+
+
+class Neighbours:
+    """A constraint of a user's own, with nothing but the three things a constraint needs."""
+
+    k = 2
+
+    def __init__(self, n_arms):
+        self.n_arms = n_arms
+
+    def best(self, scores, X=None, rng=None):
+        scores = np.asarray(scores)
+        if scores.shape != (self.n_arms,) or not np.isfinite(scores).all():
+            raise ValueError("wrong scores")
+        sums = scores[:-1] + scores[1:]
+        i = int((rng or np.random.default_rng()).choice(np.flatnonzero(sums == sums.max())))
+        return Selection(np.array([i, i + 1]), float(sums[i]))
+
+    def violation(self, indices):
+        return float(len(indices) != 2 or abs(indices[0] - indices[1]) != 1)
+
+
+def inner(rng, n):
+    kind = rng.integers(6)
+    if kind == 0:
+        return TopK(int(rng.integers(1, n - 1)))
+    if kind == 1:
+        return AtMost(int(rng.integers(1, n)))
+    if kind == 2:
+        return Quotas(np.arange(n) % 2, at_least={0: 1}, at_most=2)
+    if kind == 3:
+        return OneOf([[0, 1], [2, 3], [1, 2, 3], [0]])
+    if kind == 4:
+        return Neighbours(n)
+    return random_nested(rng, n)
+
+
+def possible(make, rng):
+    """Draw until some set is allowed."""
+    while True:
+        n_arms = int(rng.integers(5, 9))
+        constraint = make(rng, n_arms)
+        try:
+            constraint.best(np.zeros(n_arms), rng=rng)
+        except InfeasibleError:
+            continue
+        return constraint, n_arms
+
+
+class TestExcluding(ConstraintContract):
+    instances = 40
+    k_is_exact = False
+
+    def constraint(self, rng):
+        return possible(lambda rng, n: Excluding(inner(rng, n), rng.choice(n, size=2, replace=False)), rng)
+
+
+class TestRequiring(ConstraintContract):
+    instances = 40
+    k_is_exact = False
+
+    def constraint(self, rng):
+        return possible(lambda rng, n: Requiring(inner(rng, n), rng.choice(n, size=1)), rng)
+
+
+class TestBoth(ConstraintContract):
+    instances = 40
+    k_is_exact = False
+
+    def constraint(self, rng):
+        def make(rng, n):
+            out, must = rng.choice(n, size=2, replace=False)
+            return Requiring(Excluding(inner(rng, n), [out]), [must])
+
+        return possible(make, rng)
+
+
+def test_a_mask_does_what_indices_do():
+    scores = [5.0, 4.0, 3.0, 2.0]
+    assert Excluding(TopK(2), [True, False, False, True]).best(scores).indices.tolist() == [1, 2]
+    assert set(Requiring(TopK(2), [False, False, False, True]).best(scores).indices.tolist()) == {0, 3}
+
+
+def test_the_value_is_that_of_the_scores_as_they_were():
+    assert Requiring(TopK(2), [2]).best([1.0, 5.0, -7.0]).value == -2.0
+    assert Excluding(AtMost(2), [0]).best([1.0, 5.0, -7.0]).value == 5.0
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        (Excluding(TopK(3), [0, 1]), "no allowed set does without the excluded arms"),
+        (Requiring(TopK(1), [0, 1]), "no allowed set has all 2 required arms"),
+        (Requiring(Excluding(TopK(1), [0]), [0]), "arm 0 is both required and excluded"),
+        (Excluding(Quotas("aabb", exactly={"a": 2}), [0]), "group 'a' needs at least 2 arms, 1 are left"),
+        (Requiring(Quotas("aabb", at_most={"a": 1}), [0, 1]), "group 'a' allows 1 arms, 2 are required"),
+        (Requiring(Quotas("aabb", total=1), [0, 2]), "a total of 1 arms is asked for"),
+    ],
+)
+def test_what_cannot_be_met_is_said(constraint, message):
+    with pytest.raises(InfeasibleError, match=message):
+        constraint.best([1.0, 2.0, 3.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Excluding(TopK(1), [0, 0]), "distinct indices"),
+        (lambda: Excluding(TopK(1), [-1]), "distinct indices"),
+        (lambda: Excluding(TopK(1), [0.5]), "whole numbers"),
+        (lambda: Excluding(TopK(1), [7]).best([1.0, 2.0]), "names arm 7, 2 are there"),
+    ],
+)
+def test_wrong_arms_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,239 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import armful
+from armful import (
+    C2UCB,
+    AtMost,
+    CombLinTS,
+    Coverage,
+    Diverse,
+    EpsilonGreedy,
+    Excluding,
+    NestedQuotas,
+    OneOf,
+    Quotas,
+    TopK,
+    simulate,
+)
+from armful.environments import Round
+from armful.objectives import best, best_by_enumeration
+from armful.simulation import run_alone
+from armful.testing import ObjectiveContract
+from armful.trajectories import NOISE, POLICY, WORLD, generator
+
+
+class TestDiverse(ObjectiveContract):
+    def objective(self, n_arms, rng):
+        return Diverse(weight=rng.exponential(), scale=rng.uniform(0.2, 2))
+
+
+class TestCoverageOnce(ObjectiveContract):
+    def objective(self, n_arms, rng):
+        return Coverage(rng.integers(2, size=(n_arms, 4)), weight=rng.exponential())
+
+
+class TestCoverageLog(ObjectiveContract):
+    def objective(self, n_arms, rng):
+        return Coverage(rng.exponential(size=(n_arms, 3)), weight=1.5, saturation="log")
+
+
+class Twice:
+    """An objective of a user's own: the best arm of the set counts twice."""
+
+    lipschitz = 2.0
+
+    def value(self, rewards, X, indices):
+        return float(rewards[indices].sum() + rewards[indices].max(initial=0.0))
+
+
+class TestOwnObjective(ObjectiveContract):
+    def objective(self, n_arms, rng):
+        return Twice()
+
+
+class Broken(Twice):
+    lipschitz = 1.0
+
+
+def test_the_contract_catches_a_wrong_constant_and_a_worth_that_falls():
+    class TestBroken(ObjectiveContract):
+        def objective(self, n_arms, rng):
+            return Broken()
+
+    with pytest.raises(AssertionError, match="is stated"):
+        TestBroken().test_worth_changes_by_at_most_the_stated_constant()
+
+    class Falling:
+        lipschitz, submodular = 1.0, True
+
+        def value(self, rewards, X, indices):
+            return -float(rewards[indices].sum()) + float(indices.size) ** 2
+
+    class TestFalling(ObjectiveContract):
+        def objective(self, n_arms, rng):
+            return Falling()
+
+    with pytest.raises(AssertionError, match="worth fell"):
+        TestFalling().test_larger_rewards_are_never_worth_less()
+    with pytest.raises(AssertionError, match="adds"):
+        TestFalling().test_a_submodular_objective_gains_less_as_the_set_grows()
+
+
+def literal_greedy(objective, rewards, X, k):
+    """Plain greedy by the difference of worths."""
+    chosen = []
+    for _ in range(k):
+        rest = [i for i in range(len(X)) if i not in chosen]
+        gains = [objective.value(rewards, X, np.array([*chosen, i])) for i in rest]
+        chosen.append(rest[int(np.argmax(gains))])
+    return chosen
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lazy_greedy_is_plain_greedy(seed):
+    rng = np.random.default_rng(seed)
+    X, rewards = rng.standard_normal((150, 4)), rng.standard_normal(150) * 0.3
+    for objective in (Diverse(weight=2.0, scale=0.7), Coverage(rng.random((150, 6)), weight=1.0, saturation="log")):
+        lazy = best(objective, rewards, X, TopK(20), rng).indices.tolist()
+        assert lazy == literal_greedy(objective, rewards, X, 20)
+
+
+def nested(rng, n):
+    city = rng.integers(5, size=n)
+    return {"region": city % 2, "city": city}
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10**6))
+def test_under_quotas_the_growing_set_can_always_be_completed(seed):
+    """Random nested bounds with lower bounds and a total, rewards of any sign: the greedy set is always allowed."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 14))
+    X, rewards, groups = rng.standard_normal((n, 2)), rng.standard_normal(n), nested(rng, n)
+    try:
+        constraint = NestedQuotas(
+            groups,
+            at_least={"city": {int(c): int(rng.integers(0, 3)) for c in set(groups["city"].tolist())}, "region": 1},
+            at_most={"city": int(rng.integers(1, 4)), "region": int(rng.integers(1, 6))},
+            total=(int(rng.integers(0, 3)), int(rng.integers(3, 9))),
+        )
+    except armful.InfeasibleError:
+        return
+    answer = best(Diverse(weight=0.5), rewards, X, constraint, rng)
+    assert constraint.violation(answer.indices) == 0.0
+
+
+def test_without_weight_greedy_is_the_constraints_own_answer():
+    rng = np.random.default_rng(3)
+    X, rewards = rng.standard_normal((40, 3)), rng.standard_normal(40)
+    for constraint in (TopK(7), AtMost(9), Quotas(np.arange(40) % 4, at_least=1, at_most=3, total=(5, 9))):
+        mine = best(Diverse(weight=0.0), rewards, X, constraint, rng)
+        assert mine.value == pytest.approx(constraint.best(rewards).value)
+
+
+def test_ratios_are_stated_only_where_theory_gives_them():
+    X, rewards = np.eye(6), np.arange(6.0)
+    rng = np.random.default_rng(0)
+    diverse = Diverse(weight=1.0)
+    assert best(diverse, rewards, X, TopK(2), rng).ratio == 1 - 1 / math.e
+    assert best(diverse, rewards, X, AtMost(2), rng).ratio == 1 - 1 / math.e
+    assert best(diverse, rewards, X, Quotas([0, 0, 0, 1, 1, 1], at_most=1), rng).ratio == 0.5
+    assert math.isnan(best(diverse, rewards - 1, X, TopK(2), rng).ratio)
+    assert math.isnan(best(Twice(), rewards, X, TopK(2), rng).ratio)
+
+
+def test_variety_makes_a_difference_through_a_policy():
+    policy = C2UCB(n_features=3, radius=0.0, seed=0)
+    policy.learn(np.eye(3), [1.0, 0.9, 0.0])
+    X = np.array([[1, 0, 0], [1, 0.01, 0], [1, 0, 0.01], [0, 1, 0]], dtype=float)
+    assert 3 not in policy.choose(X, TopK(2)).indices
+    choice = policy.choose(X, TopK(2), objective=Diverse(weight=1.0, scale=0.3))
+    assert 3 in choice.indices
+    assert choice.value == pytest.approx(Diverse(weight=1.0, scale=0.3).value(policy.scores(X, 2), X, choice.indices))
+
+
+def test_equally_good_arms_are_added_at_random():
+    X, rng = np.ones((40, 2)), np.random.default_rng(0)
+    first = {int(best(Diverse(weight=1.0), np.ones(40), X, TopK(1), rng).indices[0]) for _ in range(60)}
+    assert len(first) > 10
+
+
+def test_excluded_arms_stay_out_of_a_diverse_set():
+    rng = np.random.default_rng(1)
+    X, rewards = rng.standard_normal((8, 2)), np.arange(8.0)
+    answer = best(Diverse(weight=1.0), rewards, X, Excluding(TopK(3), [7, 6]), rng)
+    assert not {6, 7} & set(answer.indices.tolist())
+    assert answer.indices.size == 3
+
+
+def test_constraints_that_cannot_grow_are_refused_in_a_sentence():
+    with pytest.raises(ValueError, match="objectives work with TopK"):
+        C2UCB(n_features=2).choose(np.eye(2), OneOf([[0], [1]]), objective=Diverse(weight=1.0))
+
+
+def test_enumeration_refuses_too_many_sets():
+    with pytest.raises(ValueError, match="use fewer arms"):
+        best_by_enumeration(Diverse(weight=1.0), np.ones(60), np.ones((60, 2)), TopK(10))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Diverse(weight=-1.0), "weight must not be negative"),
+        (lambda: Diverse(weight=1.0, scale=0.0), "scale must be positive"),
+        (lambda: Coverage([[1.0]], weight=1.0, saturation="twice"), "saturation must be one of"),
+        (lambda: Coverage([[-1.0]], weight=1.0), "at least 0"),
+        (lambda: Coverage([1.0], weight=1.0), "n_topics"),
+        (lambda: Coverage([[np.nan]], weight=1.0), "finite"),
+    ],
+)
+def test_bad_options_get_a_sentence(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_topics_for_another_number_of_arms_are_refused():
+    with pytest.raises(ValueError, match="topics for 1 arms, got 2"):
+        C2UCB(n_features=2).choose(np.eye(2), TopK(1), objective=Coverage([[1.0]], weight=1.0))
+
+
+def test_a_thompson_policy_warns_of_an_approximate_choice_and_an_optimistic_one_does_not():
+    X = np.eye(3)
+    with pytest.warns(UserWarning, match="may lose linearly"):
+        CombLinTS(n_features=3, seed=0).choose(X, TopK(2), objective=Diverse(weight=1.0))
+    C2UCB(n_features=3, seed=0).choose(X, TopK(2), objective=Diverse(weight=1.0))
+    CombLinTS(n_features=3, seed=0).choose(X, TopK(2))
+
+
+class Varied:
+    """A world in which variety counts."""
+
+    n_features = 3
+
+    def rounds(self, n_rounds, rng):
+        theta = rng.uniform(0.2, 1, 3)
+        for _ in range(n_rounds):
+            X = rng.uniform(0, 1, (8, 3))
+            yield Round(X, TopK(3), X @ theta, noise=0.1, objective=Diverse(weight=1.0, scale=0.5))
+
+
+def test_regret_under_an_objective_is_the_ratios_share_of_the_best_less_what_was_had():
+    environment, T, seed = Varied(), 6, 4
+    policy = EpsilonGreedy(n_features=3, epsilon=1.0)
+    result = simulate(policy, environment, rounds=T, repetitions=3, seed=seed)
+    for i in range(3):
+        alone = run_alone(policy, environment, T, seed, i)
+        np.testing.assert_allclose(result.regret[i], alone.regret[0], rtol=1e-9)
+        learner = EpsilonGreedy(n_features=3, epsilon=1.0, seed=generator(seed, i, POLICY))
+        noise = generator(seed, i, NOISE)
+        for t, shown in enumerate(environment.rounds(T, generator(seed, i, WORLD))):
+            choice = learner.choose(shown.features, shown.constraint, objective=shown.objective)
+            learner.learn(choice.features, shown.rewards(noise)[choice.indices])
+            most = best_by_enumeration(shown.objective, shown.mean, shown.features, shown.constraint).value
+            had = shown.objective.value(shown.mean, shown.features, choice.indices)
+            assert result.regret[i, t] == pytest.approx((1 - 1 / math.e) * most - had)
