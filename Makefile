@@ -44,6 +44,7 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/simulation.py
+	$(BIN)/python benchmarks/oracles.py
 
 clean:
 	rm -rf $(VENV) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache demo
