@@ -6,6 +6,8 @@ Run it here, or name it in a plan: class = "add_a_policy.py:CautiousUCB".
 import tempfile
 from pathlib import Path
 
+import numpy as np
+
 from armful import Arms, Policy
 from armful.experiments import Plan, Recipe, comparison, run_cells
 from armful.testing import PolicyContract
@@ -20,8 +22,8 @@ class CautiousUCB(Policy):
 
     def score(self, arms: Arms, k: int):
         mean, width = arms.mean_and_width  # (..., n_arms)
-        fading = self.strength / (1 + self.state.n / self.patience)  # (...)
-        return mean + width * (fading if self.state.batch == () else fading[:, None])
+        fading = np.asarray(self.strength / (1 + self.state.n / self.patience))  # (...), one for each learner
+        return mean + fading[..., None] * width
 
 
 class TestCautiousUCB(PolicyContract):

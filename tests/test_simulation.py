@@ -93,7 +93,7 @@ def test_a_policy_starts_from_what_it_knows_and_is_not_changed():
     assert not np.array_equal(warm.regret, cold.regret)
 
 
-class FirstArms:
+class Wrapped:
     """Not a `Policy`: anything that chooses and learns can be simulated."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class FirstArms:
 
 
 def test_any_object_that_chooses_and_learns_can_be_simulated():
-    result = simulate(FirstArms(), Slates(n_features=5), rounds=4, repetitions=3)
+    result = simulate(Wrapped(), Slates(n_features=5), rounds=4, repetitions=3)
     assert result.regret.shape == (3, 4)
 
 
@@ -151,6 +151,42 @@ def test_bad_arguments_are_told_in_a_sentence(wrong, message):
     policy, environment = arguments.pop("policy"), arguments.pop("environment")
     with pytest.raises(ValueError, match=message):
         simulate(policy, environment, **arguments)
+
+
+class Short:
+    n_features = 5
+
+    def rounds(self, n_rounds, rng):
+        for _ in range(n_rounds - 1):
+            X = rng.standard_normal((4, 5))
+            yield Round(X, TopK(1), X[:, 0])
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_a_world_that_gives_too_few_rounds_is_told_so(batched):
+    policy = type("Tried", (C2UCB,), {"batched": batched})(n_features=5)
+    with pytest.raises(ValueError, match="Short gave 3 rounds where 4 were asked for"):
+        simulate(policy, Short(), rounds=4, repetitions=2)
+
+
+def test_an_array_that_was_handed_out_cannot_be_changed_behind_the_simulation():
+    X = np.ones((4, 5))
+    Round(X, TopK(1), X[:, 0])
+    with pytest.raises(ValueError, match="read-only"):
+        X[0, 0] = 2.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"mean": np.ones(3)}, "a mean reward for each arm"),
+        ({"noise": "gauss"}, "noise must be one of"),
+        ({"noise": -1.0}, "noise must not be negative"),
+    ],
+)
+def test_a_round_that_does_not_fit_together_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Round(**{"features": np.ones((4, 5)), "constraint": TopK(1), "mean": np.ones(4), **wrong})
 
 
 def test_a_policy_without_score_says_so():

@@ -1,5 +1,6 @@
 """armful: choose a set, see how each of its items did, choose better next time."""
 
+from armful import environments, theory
 from armful.arms import Arms
 from armful.constraints import (
     AtMost,
@@ -62,6 +63,8 @@ __all__ = [
     "Selection",
     "TopK",
     "Trajectories",
+    "environments",
     "load",
     "simulate",
+    "theory",
 ]

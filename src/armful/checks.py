@@ -35,6 +35,17 @@ def probability(name: str, value: float, *, zero_and_one: bool = False) -> float
     return number
 
 
+LARGEST = 1e100
+"""Larger constants are surely a slip, and their squares would soon leave float64."""
+
+
+def moderate(name: str, number: float) -> float:
+    """A number whose square is nowhere near the end of float64."""
+    if number > LARGEST:
+        raise ValueError(f"{name} must be at most {LARGEST:g}, got {number!r}")
+    return number
+
+
 def count(name: str, value: int, minimum: int = 1) -> int:
     """A whole number that is at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
@@ -75,13 +86,16 @@ def vector(name: str, values: ArrayLike, length: int, *, finite: bool = True) ->
 
 def floats(name: str, values: ArrayLike) -> FloatArray:
     """An array of real numbers, of any shape."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} must be an array without a mask; fill or drop what is masked first")
     try:
         array = np.asarray(values)
-        if array.dtype.kind == "c":
+        if array.dtype.kind not in "biufO":
             raise TypeError
         return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of real numbers, got {type(values).__name__}") from None
+    except (TypeError, ValueError, OverflowError):
+        kind = f"an array of {values.dtype}" if isinstance(values, np.ndarray) else type(values).__name__
+        raise ValueError(f"{name} must be an array of real numbers, got {kind}") from None
 
 
 def refuse_not_finite(name: str, array: FloatArray) -> None:
@@ -98,6 +112,8 @@ def _number(name: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number, got {value!r}") from None
+    except OverflowError:
+        raise ValueError(f"{name} must be a number that float64 holds") from None
     if isinstance(value, str) or not math.isfinite(number):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     return number

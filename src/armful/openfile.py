@@ -41,7 +41,7 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             contents = {name: archive[name] for name in archive.files}
         header = json.loads(str(contents.pop("header.json")))
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except Exception:  # numpy, zipfile and zlib meet damage with a dozen kinds of exception
         raise FileFormatError(f"{path} is not an armful file, or it is damaged") from None

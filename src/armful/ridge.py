@@ -12,6 +12,7 @@ from armful import checks, openfile
 from armful.blocks import multiply, row_norms
 from armful.checks import FloatArray
 from armful.errors import FileFormatError, PrecisionError
+from armful.weighting import check_weights, whiten
 
 LARGEST_WIDTH_ERROR = 1e-6
 """A state whose widths may be off by more than this, relatively, is refused."""
@@ -46,8 +47,8 @@ class RidgeState:
         d = checks.count("n_features", n_features)
         self.n_features = d
         self.ridge = checks.positive("ridge", ridge)
-        self._root: FloatArray = np.zeros((*batch, d + 1, d + 1))  # of sum w [x r]'[x r]
-        self._n: FloatArray = np.zeros(batch)
+        self._root = _frozen(np.zeros((*batch, d + 1, d + 1)))  # of sum w [x r]'[x r]
+        self._n = _frozen(np.zeros(batch))
 
     # -- learning ------------------------------------------------------------------------------------
 
@@ -66,22 +67,23 @@ class RidgeState:
         if X.shape[:-2] != self.batch:
             raise ValueError(f"features must have the leading axes {self.batch} of the state, got {X.shape[:-2]}")
         rows = np.concatenate([X, r[..., None]], axis=-1)
-        w = np.ones(r.shape) if weights is None else _weights(weights, r.shape)
-        if weights is not None or shock:
-            rows = _whiten(rows, w, checks.at_least_zero("shock", shock))
-        return self._updated(_stacked_root(self._root, rows), self._n + w.sum(axis=-1))
+        w = np.ones(r.shape) if weights is None else check_weights(weights, r.shape)
+        shock = checks.at_least_zero("shock", shock)
+        if weights is not None or shock > 0:
+            rows = whiten(rows, w, shock)
+        return self._updated(_stacked_root(self._root, rows), np.asarray(self._n + w.sum(axis=-1)))
 
     def __add__(self, other: "RidgeState") -> Self:
         """Everything either of the two has seen; the ridge counts once."""
         if not isinstance(other, RidgeState):
             return NotImplemented
         self.refuse_unlike(other)
-        return self._updated(_stacked_root(self._root, other._root), self._n + other._n)
+        return self._updated(_stacked_root(self._root, other._root), np.asarray(self._n + other._n))
 
     def discount(self, factor: float) -> Self:
         """Forget a little: `V <- g V + (1 - g) ridge I`, `b <- g b`, for a world that drifts."""
         g = checks.probability("discount factor", factor, zero_and_one=True)
-        return self._updated(math.sqrt(g) * self._root, g * self._n)
+        return self._updated(math.sqrt(g) * self._root, np.asarray(g * self._n))
 
     # -- what is known -------------------------------------------------------------------------------
 
@@ -120,7 +122,7 @@ class RidgeState:
     @cached_property
     def theta(self) -> FloatArray:
         """The ridge estimate, `(..., n_features)`."""
-        return (self._inverse_root @ self._solved[..., :-1, -1:])[..., 0]
+        return _frozen((self._inverse_root @ self._solved[..., :-1, -1:])[..., 0])
 
     @property
     def V(self) -> FloatArray:
@@ -241,7 +243,7 @@ class RidgeState:
 
     def _updated(self, root: FloatArray, n: FloatArray) -> Self:
         new = object.__new__(type(self))
-        new.n_features, new.ridge, new._root, new._n = self.n_features, self.ridge, root, n
+        new.n_features, new.ridge, new._root, new._n = self.n_features, self.ridge, _frozen(root), _frozen(n)
         new._refuse_lost_ridge()
         return new
 
@@ -265,7 +267,7 @@ class RidgeState:
         """
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.linalg.norm(self._solved, axis=-2)
-            if not np.isfinite(lengths).all():
+            if not (np.isfinite(lengths).all() and np.isfinite(self._n).all()):
                 raise PrecisionError("the squares of what was observed are beyond the range of float64; scale it down")
             condition = np.linalg.norm(lengths[..., :-1, None] * self._inverse_root, axis=(-1, -2))
             error = (np.finfo(np.float64).eps * condition) ** 2
@@ -281,28 +283,10 @@ def _stacked_root(root: FloatArray, rows: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.qr(np.concatenate([root, rows], axis=-2), mode="r"), dtype=np.float64)
 
 
-def _weights(weights: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    w = checks.floats("weights", weights)
-    if w.shape != shape:
-        raise ValueError(f"weights must have shape {shape}, one for each row of features, got {w.shape}")
-    checks.refuse_not_finite("weights", w)
-    if (w < 0).any():
-        raise ValueError(f"weights must not be negative, got {w.min()}")
-    return w
-
-
-def _whiten(rows: FloatArray, weights: FloatArray, shock: float) -> FloatArray:
-    """Rows times a square root of `W = (diag(1/w) + shock 11')^-1`, so that their plain sum is the weighted one.
-
-    W = D (I + shock q q')^-1 D with q = sqrt(w), D = diag(q), and (I + shock q q')^-1 = (I - c q q')^2.
-    """
-    q = np.sqrt(weights)[..., None]  # (..., k, 1)
-    scaled = q * rows
-    if shock == 0:
-        return scaled
-    total = np.sum(q**2, axis=-2, keepdims=True)  # q'q, (..., 1, 1)
-    c = np.where(total > 0, -np.expm1(-0.5 * np.log1p(shock * total)) / np.where(total > 0, total, 1.0), 0.0)
-    return np.asarray(scaled - c * q * np.sum(q * scaled, axis=-2, keepdims=True))
+def _frozen(array: FloatArray) -> FloatArray:
+    """The array, which nobody can change any more: a state is a value."""
+    array.flags.writeable = False
+    return array
 
 
 def _refuse_overflow(rows: FloatArray, *results: FloatArray) -> None:

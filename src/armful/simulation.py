@@ -3,6 +3,8 @@
 import copy
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -11,7 +13,7 @@ from typing import Any, Protocol
 from armful import checks
 from armful.checks import FloatArray
 from armful.constraints import Constraint
-from armful.environments import Environment
+from armful.environments import Environment, played
 from armful.policies import Choice, Policy
 from armful.together import run_together
 from armful.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
@@ -44,7 +46,8 @@ def simulate(
     """Let a policy learn in a world, from what it knows now, in independent repetitions; `policy` stays as it is.
 
     Repetition i of every policy under the same `seed` meets the same arms and the same noise, so that policies compare
-    in pairs. `workers` processes share the repetitions; their number does not change the result.
+    in pairs. `workers` processes share the repetitions; their number does not change the result. A script that asks
+    for more than one needs the usual `if __name__ == "__main__":`.
 
     >>> from armful import C2UCB
     >>> from armful.environments import Slates
@@ -83,7 +86,7 @@ def run_alone(
         learner.rng = generator(seed, repetition, POLICY)
     noise = generator(seed, repetition, NOISE)
     result = Trajectories.empty(1, rounds)
-    for t, shown in enumerate(environment.rounds(rounds, generator(seed, repetition, WORLD))):
+    for t, shown in enumerate(played(environment, rounds, generator(seed, repetition, WORLD))):
         worth = {} if shown.objective is None else {"objective": shown.objective}
         choice = learner.choose(shown.features, shown.constraint, **worth)
         rewards = shown.rewards(noise)[choice.indices]
@@ -98,13 +101,35 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes with BLAS at one thread each, so that they do not fight over the cores."""
     limits = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     before = {name: os.environ.get(name) for name in limits}
+    others = set(multiprocessing.active_children())
     os.environ.update(limits)  # BLAS reads them when a worker starts
     try:
         with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-            yield pool
+            with _interrupts_ignored():  # which the workers inherit: an interrupt is for the one who waits for them
+                for _ in range(workers):
+                    pool.submit(int)
+            try:
+                yield pool
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for worker in set(multiprocessing.active_children()) - others:
+                    worker.terminate()
+                raise
     finally:
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, best_each
-from armful.environments import Environment, Round
+from armful.environments import Environment, Round, played
 from armful.policies import Policy
 from armful.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
 
@@ -22,7 +22,7 @@ def run_together(policy: Policy, environment: Environment, rounds: int, seed: in
     """The given repetitions of the loop: see the arms, choose, see the rewards, learn."""
     generators = [generator(seed, i, POLICY) for i in repetitions]
     noises = [generator(seed, i, NOISE) for i in repetitions]
-    worlds = [environment.rounds(rounds, generator(seed, i, WORLD)) for i in repetitions]
+    worlds = [played(environment, rounds, generator(seed, i, WORLD)) for i in repetitions]
     learners = policy.repeated(generators)
     result = Trajectories.empty(len(repetitions), rounds)
     scene = None

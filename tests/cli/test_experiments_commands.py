@@ -1,8 +1,11 @@
 """The command as its user runs it: in a process of its own."""
 
 import csv
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -74,6 +77,38 @@ def test_mistakes_get_one_sentence_and_no_traceback(arguments, sentence, tmp_pat
     assert sentence in done.stderr
     assert done.stderr.startswith("armful: ")
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wait", [0.9, 4.0])
+def test_an_interrupt_gets_one_sentence_and_the_next_call_goes_on(tmp_path, wait):
+    """Once while the workers start, once while they work."""
+    command = [
+        sys.executable,
+        "-c",
+        "from armful.cli import main; main()",
+        "reproduce",
+        "--sizes",
+        "16",
+        "--runs",
+        "60",
+    ]
+    process = subprocess.Popen(
+        [*command, "--workers", "2", "--out", "here"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not (tmp_path / "here" / "cells").exists():  # from here on the work is interruptible
+        time.sleep(0.01)
+    time.sleep(wait)
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert told.strip().splitlines()[-1].startswith("armful: stopped; what is finished is kept")
+    assert "Traceback" not in told
 
 
 def test_help_shows_an_example(tmp_path):

@@ -87,7 +87,17 @@ def test_own_classes_are_found_in_a_file_beside_the_plan(tmp_path):
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\n[environments.EpsilonGreedy]\nn_features = 3", "rounds"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'no.py:P'\n[environments.Slates]", "is not there"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'nowhere:P'\n[environments.Slates]", "cannot import"),
-        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'math:P'\n[environments.Slates]", "has no 'P'"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'math:P'\n[environments.Slates]", "has no class 'P'"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'os:path'\n[environments.Slates]", "has no class"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 5\n[environments.Slates]", "a name in quotes"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.Policy]\n[environments.Slates]", "'Policy' is no class"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\nseed = 3\n[environments.Slates]", "takes no seed"),
+        ("sizes = 5", "sizes must be a list"),
+        (
+            "sizes = [{ k = 1, rounds = 3 }, { k = 1, rounds = 3 }]\n[policies.C2UCB]\n[environments.Slates]",
+            "different",
+        ),
+        ("sizes = [{ k = 9, rounds = 3 }]\n[policies.C2UCB]\n[environments.Slates]\nn_arms = 5", "at most the number"),
     ],
 )
 def test_a_wrong_plan_is_told_in_a_sentence(tmp_path, text, message):

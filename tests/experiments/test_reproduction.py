@@ -1,10 +1,11 @@
 import csv
+import math
 from html.parser import HTMLParser
 
 import pytest
 
 from armful.experiments import reproduction
-from armful.experiments.report import write
+from armful.experiments.report import bounds_table, write
 from armful.experiments.reproduction import ALL_SIGNS, KINDS, Protocol, paper_policies
 from armful.experiments.running import run_cell
 
@@ -51,6 +52,26 @@ def test_a_number_of_the_table_is_that_of_its_cell_run_alone(small):
     cell = next(c for c in Protocol(sizes=(2, 3), runs=3).paper_cells({}) if c.policy == "CombLinTS" and c.k == 3)
     again = run_cell(cell)
     assert [r.mean for r in small[0].of(cell.environment, "CombLinTS") if r.k == 3] == [again.mean]
+
+
+def test_the_bounds_stand_beside_the_regret_they_bound(small):
+    """Written out anew for k = 3: R = 1, lambda = d = 7, L = 4, B = 0.9, delta = 0.1."""
+    k, T, d = 3, 60, 7
+    G = d * math.log(1 + 16 * k * T / (d * 7))
+    S = math.sqrt(4 / (k * T / 2) + 0.01 + 0.81)
+    beta = math.sqrt(d * math.log((1 + 16 * k * T / 7) / 0.1)) + S * math.sqrt(7)
+    main = 2 * beta * math.sqrt(2 * k * T * G)
+    general = main + min(4 * beta * 4 * k / math.sqrt(7), 4 * 0.9 * k * k) * G
+    by_rounds = 2 * beta * math.sqrt(k * T * G / math.log(2)) + 2 * 0.9 * k * G / math.log(2)
+    numbers = [2 * 0.9 * k * T, general, main + 4 * 0.9 * k * G, by_rounds]
+    expected = "".join(f"<td>{number:,.0f}</td>" for number in numbers)
+    assert expected in bounds_table(small[0])
+
+
+def test_the_campaign_caps_at_its_own_bound():
+    (world,) = {cell.world.options["bound"] for cell in Protocol().campaign_cells()}
+    caps = {cell.learner.options["cap"] for cell in Protocol().campaign_cells() if "cap" in cell.learner.options}
+    assert caps == {world}
 
 
 class Fetched(HTMLParser):

@@ -362,3 +362,44 @@ def test_a_refused_choice_draws_nothing():
     with pytest.raises(InfeasibleError):
         policy.choose(np.ones((2, 2)), TopK(5))
     assert policy.rng.bit_generator.state == before
+
+
+def test_what_a_state_hands_out_cannot_be_changed():
+    policy = C2UCB(n_features=2)
+    policy.learn([[1.0, 2.0]], [1.0])
+    with pytest.raises(ValueError, match="read-only"):
+        policy.state.theta[0] = 9.0
+
+
+def test_refused_scores_draw_nothing():
+    policy = EpsilonGreedy(n_features=2, epsilon=1.0, seed=3)
+    before = policy.rng.bit_generator.state
+    with pytest.raises(ValueError, match="finite"):
+        policy.scores([[np.inf, 1.0]], k=1)
+    assert policy.rng.bit_generator.state == before
+
+
+class Shapeless(armful.Policy):
+    def score(self, arms, k):
+        return np.ones(7)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "message"),
+    [
+        (lambda: C2UCB(n_features=2, seed=-1), "seed must be a whole number"),
+        (lambda: C2UCB(n_features=2, seed="a"), "seed must be a whole number"),
+        (lambda: C2UCB(n_features=2, noise=1e200), "noise must be at most"),
+        (lambda: C2UCB(n_features=2, ridge=10**400), "ridge must be a number that float64 holds"),
+        (lambda: C2UCB(n_features=2).choose(np.eye(2), None), "constraint must be one of"),
+        (lambda: C2UCB(n_features=2).choose(np.eye(2), TopK), "constraint must be one of"),
+        (lambda: C2UCB(n_features=2).merge(C2UCB(n_features=2)), "another policy's .state"),
+        (lambda: C2UCB(n_features=2).learn(np.ma.masked_array(np.eye(2)), [1.0, 2.0]), "without a mask"),
+        (lambda: C2UCB(n_features=2).learn(np.eye(2).astype("U3"), [1.0, 2.0]), "real numbers, got an array of <U3"),
+        (lambda: C2UCB(n_features=2).learn(np.eye(2), [1.0, 2.0], shock=None), "shock must be a number"),
+        (lambda: Shapeless(n_features=2).choose(np.eye(2), TopK(1)), r"scores of shape \(2,\), got \(7,\)"),
+    ],
+)
+def test_more_mistakes_get_a_sentence(attempt, message):
+    with pytest.raises(ValueError, match=message):
+        attempt()

@@ -86,6 +86,8 @@ def test_comb_lin_ts_samples_are_joint_normals_of_the_stated_covariance():
 class FedGenerator:
     """Gives the normals it is told to, in place of a generator."""
 
+    bit_generator = np.random.PCG64(0)
+
     def __init__(self, normals):
         self.normals = np.asarray(normals, dtype=float)
 

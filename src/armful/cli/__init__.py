@@ -10,7 +10,10 @@ def main() -> None:
         import pyarrow  # noqa: F401, PLC0415
         import typer  # noqa: F401, PLC0415
     except ImportError as error:
-        sys.exit(f"armful's commands need {error.name}: pip install 'armful[experiments]'")
+        sys.exit(
+            f"armful's commands need {error.name}: install the extra [experiments], "
+            "in a clone by: pip install '.[experiments]'"
+        )
     from armful.cli.app import run  # noqa: PLC0415
 
     run()

@@ -1,6 +1,7 @@
 """The `armful` command and how it fails: with one clear sentence."""
 
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -37,11 +38,11 @@ def _options(
 
 def run() -> None:
     """The command, with what a user can mend told in one sentence."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no ± shall not stop anything
     try:
         app()
     except (ValueError, ArithmeticError, OSError) as error:
         typer.echo(f"armful: {error}", err=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        typer.echo("armful: stopped; what is finished is kept, the same command goes on from there", err=True)
-        sys.exit(130)

@@ -2,13 +2,14 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from armful.experiments import comparison, report, reproduction
 from armful.experiments.plan import EXAMPLE, read_plan
@@ -41,11 +42,8 @@ def reproduce(
     protocol = reproduction.Protocol(sizes=chosen, runs=runs, seed=seed, worst_signs=full)
     out.mkdir(parents=True, exist_ok=True)
     begin = time.perf_counter()
-    with _progress() as bar:
-        task = bar.add_task("reproducing", total=protocol.n_cells, last="")
-        done = reproduction.run(
-            protocol, out / "cells", workers=workers or os.cpu_count() or 1, progress=_advance(bar, task)
-        )
+    with _progress("reproducing", protocol.n_cells) as advance:
+        done = reproduction.run(protocol, out / "cells", workers=workers or os.cpu_count() or 1, progress=advance)
     path = report.write(done, out, seconds=time.perf_counter() - begin)
     for sentence in report.findings(done):
         typer.echo("- " + sentence.replace("`", ""))
@@ -74,9 +72,8 @@ def compare(
     comparison.check(wanted)
     out.mkdir(parents=True, exist_ok=True)
     cells = wanted.cells()
-    with _progress() as bar:
-        task = bar.add_task("comparing", total=len(cells), last="")
-        results = run_cells(cells, out / "cells", workers=workers or os.cpu_count() or 1, progress=_advance(bar, task))
+    with _progress("comparing", len(cells)) as advance:
+        results = run_cells(cells, out / "cells", workers=workers or os.cpu_count() or 1, progress=advance)
     typer.echo(f"report: {comparison.write(wanted, results, out)}")
 
 
@@ -87,8 +84,10 @@ def _sizes(text: str) -> list[int]:
         raise ValueError(f"--sizes takes whole numbers separated by commas, like 2,4,8, got {text!r}") from None
 
 
-def _progress() -> Progress:
-    return Progress(
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[Result | None], None]]:
+    """A progress bar, and a word of comfort when it is interrupted."""
+    bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
@@ -96,11 +95,15 @@ def _progress() -> Progress:
         TextColumn("{task.fields[last]}"),
         console=Console(stderr=True),
     )
+    task = bar.add_task(what, total=total, last="")
 
-
-def _advance(bar: Progress, task: TaskID) -> Callable[[Result | None], None]:
     def advance(result: Result | None) -> None:
         last = "" if result is None else f"{result.environment}, {result.policy}, k = {result.k}"
         bar.update(task, advance=1, last=last)
 
-    return advance
+    try:
+        with bar:
+            yield advance
+    except KeyboardInterrupt:
+        typer.echo("armful: stopped; what is finished is kept, the same command goes on from there", err=True)
+        raise typer.Exit(130) from None

@@ -49,6 +49,8 @@ class Groups:
             raise ValueError("groups must be hashable labels, one for each arm") from None
         if not coded:
             raise ValueError("groups must be one label for each arm, got none")
+        if any(label != label for label in numbers):  # noqa: PLR0124 - NaN, which equals nothing
+            raise ValueError("groups must be labels that equal themselves, got NaN; name the arms without a group")
         return cls(list(numbers), np.array(coded, dtype=np.int64))
 
     def counts(self, name: str, counts: Counts | None, default: IntArray) -> IntArray:
@@ -56,13 +58,13 @@ class Groups:
         if counts is None:
             return default
         if not isinstance(counts, Mapping):
-            return np.full(len(self.labels), checks.count(name, counts, minimum=0))
+            return np.full(len(self.labels), min(checks.count(name, counts, minimum=0), self.of_arm.size + 1))
         result = default.copy()
         place = {label: i for i, label in enumerate(self.labels)}
         for label, number in counts.items():
             checks.count(f"{name} of group {label!r}", number, minimum=0)
             if label in place:
-                result[place[label]] = number
+                result[place[label]] = min(number, self.of_arm.size + 1)
             elif name != "at_most" and number > 0:
                 raise InfeasibleError(f"group {label!r} needs {_phrase(name, number)}, none are there")
         return result

@@ -19,6 +19,8 @@ class OneOf(Changeable):
     """
 
     def __init__(self, sets: Iterable[ArrayLike]) -> None:
+        if not isinstance(sets, Iterable):
+            raise ValueError(f"OneOf needs a list of sets, each a list of arms, got {sets!r}")
         self.sets: list[IntArray] = [check_indices(members) for members in sets]
         if not self.sets:
             raise ValueError("OneOf needs at least one set, got none")

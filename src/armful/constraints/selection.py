@@ -101,7 +101,10 @@ def check_scores(scores: ArrayLike) -> FloatArray:
 
 def check_indices(indices: ArrayLike) -> IntArray:
     """Chosen arms as `(k,)` whole numbers."""
-    array = np.asarray(indices)
+    try:
+        array = np.asarray(indices)
+    except ValueError:
+        raise ValueError("indices must be whole numbers of shape (k,), got lists within a list") from None
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):

@@ -2,7 +2,7 @@
 
 from armful.environments.lower_bounds import CombinedLowerBound, LearningLowerBound, NoiseLowerBound
 from armful.environments.paper import PaperInstance
-from armful.environments.round import Environment, Round
+from armful.environments.round import Environment, Round, played
 from armful.environments.synthetic import Campaign, Slates
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "PaperInstance",
     "Round",
     "Slates",
+    "played",
 ]

@@ -140,4 +140,4 @@ def check_signs(signs: Signs, n_features: int) -> Signs:
 
 def draw_signs(signs: Signs, n_features: int, rng: Generator) -> FloatArray:
     """The given signs, or drawn ones."""
-    return rng.choice([-1.0, 1.0], size=n_features) if signs is None else np.array(signs, dtype=np.float64)
+    return rng.choice(np.array([-1.0, 1.0]), size=n_features) if signs is None else np.array(signs, dtype=np.float64)

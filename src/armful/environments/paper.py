@@ -36,7 +36,7 @@ class PaperInstance:
     def __init__(self, *, k: int, kind: str = "grouped", signs: Sequence[int] = (1, 1, 1, 1)) -> None:
         self.k = checks.count("k", k)
         self.kind = checks.one_of("kind", kind, ("grouped", "uniform"))
-        self.signs = check_signs(signs, 4)
+        self.signs = check_signs(signs, 4) or (1, 1, 1, 1)
         if k > 500:
             raise ValueError(f"k must be at most 500: arm norms reach 2^(k-1), beyond what float64 holds, got {k}")
 

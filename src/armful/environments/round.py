@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.random import Generator
 
-from armful import objectives
+from armful import checks, objectives
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint
 from armful.objectives import Objective
@@ -28,6 +29,18 @@ class Round:
     mean: FloatArray
     noise: float | Literal["bernoulli"] = 1.0
     objective: Objective | None = None
+
+    def __post_init__(self) -> None:
+        if self.features.ndim != 2 or self.mean.shape != self.features.shape[:1]:
+            raise ValueError(
+                "a round needs features (n_arms, n_features) and a mean reward for each arm, got shapes "
+                f"{self.features.shape} and {self.mean.shape}"
+            )
+        if isinstance(self.noise, str):
+            checks.one_of("noise", self.noise, ("bernoulli",))
+        else:
+            checks.at_least_zero("noise", self.noise)
+        self.features.flags.writeable = self.mean.flags.writeable = False  # the simulation may keep them
 
     def rewards(self, rng: Generator) -> FloatArray:
         """What each arm would pay, `(n_arms,)`: drawn for all arms, so that every policy meets the same luck."""
@@ -55,11 +68,20 @@ class Round:
         return best if math.isnan(ratio) else ratio * best
 
 
+def played(environment: "Environment", n_rounds: int, rng: Generator) -> Iterator[Round]:
+    """Exactly so many rounds of a world, or an error if it gives fewer."""
+    count = 0
+    for count, shown in enumerate(islice(environment.rounds(n_rounds, rng), n_rounds), start=1):  # noqa: B007
+        yield shown
+    if count < n_rounds:
+        raise ValueError(f"{type(environment).__name__} gave {count} rounds where {n_rounds} were asked for")
+
+
 class Environment(Protocol):
     """A world to learn in: anything with these two.
 
     Arrays that stay the same from round to round, or from repetition to repetition, are best handed out as the very
-    same array: the simulation then does its work once.
+    same array: the simulation then does its work once. An array handed out must not change, and is made read-only.
     """
 
     @property

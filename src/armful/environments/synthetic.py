@@ -32,7 +32,7 @@ class Campaign:
     ) -> None:
         self.n_arms = checks.count("n_arms", n_arms)
         self.n_features = checks.count("n_features", n_features)
-        self.k = checks.count("k", k)
+        self.k = check_size(k, n_arms)
         self.n_clusters = checks.count("n_clusters", n_clusters)
         self.noise = checks.at_least_zero("noise", noise)
         self.bound = checks.positive("bound", bound)
@@ -60,7 +60,7 @@ class Slates:
     def __init__(self, *, n_arms: int = 100, n_features: int = 10, k: int = 5) -> None:
         self.n_arms = checks.count("n_arms", n_arms)
         self.n_features = checks.count("n_features", n_features, minimum=2)
-        self.k = checks.count("k", k)
+        self.k = check_size(k, n_arms)
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
         """New items in every round."""
@@ -70,6 +70,13 @@ class Slates:
             taste /= np.linalg.norm(taste, axis=1, keepdims=True)
             features = np.hstack([np.ones((self.n_arms, 1)), taste])
             yield Round(features, TopK(self.k), features @ theta, noise="bernoulli")
+
+
+def check_size(k: int, n_arms: int) -> int:
+    """A size that so many arms allow."""
+    if checks.count("k", k) > n_arms:
+        raise ValueError(f"k must be at most the number of arms, {n_arms}, got {k}")
+    return k
 
 
 def _direction(rng: Generator, n_features: int) -> FloatArray:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import armful
 from armful.experiments import figures, page
-from armful.experiments.plan import Plan
+from armful.experiments.plan import Plan, file_name
 from armful.experiments.results import Result, growth, tidy, write_table
 
 
@@ -25,14 +26,17 @@ def write(plan: Plan, results: Sequence[Result], out: Path) -> Path:
     """Table, figures and page into the folder `out`; the path of the page."""
     write_table(tidy(results, "environment"), out / "results")
     styles = figures.style_of(plan.policies)
-    parts = [page.paragraph(f"{plan.runs} runs of each, seed {plan.seed}; mean regret and its standard error.")]
+    about = (
+        f"{plan.runs} runs of each, seed {plan.seed}, armful {armful.__version__}; mean regret and its standard error."
+    )
+    parts = [page.paragraph(about)]
     for name in plan.environments:
         here = [result for result in results if result.environment == name]
-        path = out / f"figure-{name}"
+        path = out / f"figure-{file_name(name)}"
         _figure(here, name).save(path, styles)
         parts += [
             page.heading(name),
-            page.image(path.with_suffix(".svg"), "Bars are one standard error."),
+            page.image(Path(f"{path}.svg"), "Bars are one standard error."),
             _table(plan, here),
         ]
     target = out / "report.html"

@@ -20,7 +20,7 @@ MARKERS = "osD^vPX"
 
 @dataclass(frozen=True)
 class Line:
-    """A named line with error bars (`spread`, one standard error); a line without markers is a reference."""
+    """A named line with error bars: `spread`, one standard error."""
 
     name: str
     x: Sequence[float]
@@ -43,8 +43,8 @@ class Figure:
         canvas = Canvas(figsize=(8.2, 4.8), layout="constrained", dpi=150)
         FigureCanvasAgg(canvas)
         draw(self, canvas.subplots(), styles)
-        canvas.savefig(path.with_suffix(".png"))
-        canvas.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+        canvas.savefig(f"{path}.png")
+        canvas.savefig(f"{path}.svg", metadata={"Date": None})
 
 
 def style_of(policies: Iterable[str]) -> dict[str, int]:

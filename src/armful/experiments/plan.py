@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import armful
 from armful import checks
 from armful.experiments.recipe import Recipe
 
@@ -35,9 +37,10 @@ class Cell:
             "world": self.world.fingerprint(),
             "learner": self.learner.fingerprint(),
             "numbers": [self.k, self.rounds, self.runs, self.seed],
+            "armful": armful.__version__,
         }
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
-        return f"{self.environment}-{self.policy}-k{self.k}-{digest}".replace("/", "_")
+        return f"{file_name(self.environment)}-{file_name(self.policy)}-k{self.k}-{digest}"
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,11 @@ class Plan:
         for k, rounds in self.sizes:
             checks.count("k", k)
             checks.count("rounds", rounds)
+        if len(set(self.sizes)) < len(self.sizes):
+            raise ValueError("sizes must be different from one another")
+        for names in (self.policies, self.environments):
+            if len({file_name(name) for name in names}) < len(names):
+                raise ValueError(f"names must differ in letters and digits, got {', '.join(names)}")
 
     def cells(self) -> list[Cell]:
         """All of it, the largest sizes first, so that no worker is left alone with one at the end."""
@@ -91,7 +99,7 @@ def read_plan(path: Path) -> Plan:
         return Plan(
             policies=_recipes(text.get("policies", {}), "policies", path),
             environments=_recipes(text.get("environments", {}), "environments", path),
-            sizes=[_size(entry) for entry in text.get("sizes", [])],
+            sizes=_sizes(text.get("sizes", [])),
             runs=text.get("runs", 100),
             seed=text.get("seed", 0),
         )
@@ -105,11 +113,26 @@ def _recipes(table: Any, section: str, path: Path) -> dict[str, Recipe]:
     recipes = {}
     for name, entry in table.items():
         kind = entry.get("class", name)
-        place, separator, class_name = str(kind).rpartition(":")
+        if not isinstance(kind, str):
+            raise ValueError(f"class of {name!r} must be a name in quotes, got {kind!r}")
+        if section == "policies" and "seed" in entry:
+            raise ValueError(f"{name!r} takes no seed: the seed of the plan decides")
+        place, separator, class_name = kind.rpartition(":")
         if place.endswith(".py"):
             kind = f"{(path.parent / place).resolve()}{separator}{class_name}"
         recipes[name] = Recipe(kind, {option: value for option, value in entry.items() if option != "class"})
     return recipes
+
+
+def file_name(name: str) -> str:
+    """A name as part of a file's name."""
+    return re.sub(r"[^\w-]", "_", name)
+
+
+def _sizes(entries: Any) -> list[tuple[int, int]]:
+    if not isinstance(entries, list):
+        raise ValueError(f"sizes must be a list like [{{ k = 5, rounds = 100 }}], got {entries!r}")
+    return [_size(entry) for entry in entries]
 
 
 def _size(entry: Any) -> tuple[int, int]:

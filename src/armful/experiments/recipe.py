@@ -58,18 +58,29 @@ def find(kind: str) -> Any:
     """The class a recipe names."""
     place, separator, name = kind.rpartition(":")
     if not separator:
-        for module in (policies, environments):
-            if kind in module.__all__:
-                return getattr(module, kind)
-        known = ", ".join(sorted(set(policies.__all__ + environments.__all__) - _NOT_MADE_BY_NAME))
-        raise ValueError(f"{kind!r} is no class of armful; known are {known}; your own: 'file.py:Class'")
+        known = _makeable()
+        if kind not in known:
+            names = ", ".join(sorted(known))
+            raise ValueError(f"{kind!r} is no class of armful; known are {names}; your own: 'file.py:Class'")
+        return known[kind]
     module = _load_file(Path(place)) if place.endswith(".py") else _import(place)
-    if not hasattr(module, name):
-        raise ValueError(f"{place} has no {name!r}")
+    if not isinstance(getattr(module, name, None), type):
+        raise ValueError(f"{place} has no class {name!r}")
     return getattr(module, name)
 
 
-_NOT_MADE_BY_NAME = {"Choice", "Environment", "Policy", "Round", "Scores", "load"}
+def _makeable() -> dict[str, type]:
+    """The policies and worlds of armful by name."""
+    classes = {name: getattr(module, name) for module in (policies, environments) for name in module.__all__}
+    return {
+        name: kind
+        for name, kind in classes.items()
+        if isinstance(kind, type) and ("score" in dir(kind) or "rounds" in dir(kind)) and not _is_abstract(kind)
+    }
+
+
+def _is_abstract(kind: type) -> bool:
+    return kind is policies.Policy or getattr(kind, "_is_protocol", False)
 
 
 def _import(place: str) -> ModuleType:

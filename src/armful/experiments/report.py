@@ -11,7 +11,16 @@ import armful
 from armful import theory
 from armful.environments import PaperInstance
 from armful.experiments import figures, page
-from armful.experiments.reproduction import CAMPAIGN_K, CAMPAIGN_ROUNDS, KINDS, B, Reproduction, paper_policies
+from armful.experiments.reproduction import (
+    CAMPAIGN_ARMS,
+    CAMPAIGN_K,
+    CAMPAIGN_ROUNDS,
+    KINDS,
+    ROUNDS_PER_K,
+    B,
+    Reproduction,
+    paper_policies,
+)
 from armful.experiments.results import growth, tidy, write_table
 
 DELTA = 0.1
@@ -21,8 +30,8 @@ CAPTIONS = {
     "more promising and pays nothing.",
     "uniform": "(b) Uniform type: any k arms are allowed.",
     "campaign": "(c) Beyond the paper, its motivating case of k much larger than T: "
-    f"{CAMPAIGN_K} of 5,000 customers in each of {CAMPAIGN_ROUNDS} rounds. The paper's rule scores all uncertain arms "
-    "alike, and with large k nearly all arms are uncertain for long.",
+    f"{CAMPAIGN_K} of {CAMPAIGN_ARMS:,} customers in each of {CAMPAIGN_ROUNDS} rounds. The paper's rule scores all "
+    "uncertain arms alike, and with large k nearly all arms are uncertain for long.",
     "cap": "(d) Beyond the paper: regret when B, the largest mean reward, is misjudged. C2UCB knows no B.",
 }
 
@@ -49,7 +58,7 @@ def write(reproduction: Reproduction, out: Path, seconds: float) -> Path:
         "grouped": figures.regret_by_size(reproduction.of("grouped"), "(a) grouped type"),
         "uniform": figures.regret_by_size(reproduction.of("uniform"), "(b) uniform type"),
         "campaign": figures.regret_by_round(
-            reproduction.campaign, f"(c) k = {CAMPAIGN_K} of 5,000 arms, T = {CAMPAIGN_ROUNDS}"
+            reproduction.campaign, f"(c) k = {CAMPAIGN_K} of {CAMPAIGN_ARMS:,} arms, T = {CAMPAIGN_ROUNDS}"
         ),
         "cap": cap_figure(reproduction),
     }
@@ -60,7 +69,9 @@ def write(reproduction: Reproduction, out: Path, seconds: float) -> Path:
     cap_rows = [{"cap_over_B": factor, **row} for factor, result in reproduction.cap for row in tidy([result], "type")]
     write_table(cap_rows, out / "cap")
     path = out / "report.html"
-    path.write_text(page.page("Takemura et al. (2021), reproduced by armful", _parts(reproduction, out, seconds)))
+    path.write_text(
+        page.page("Takemura et al. (2021), reproduced by armful", _parts(reproduction, out, seconds)), "utf-8"
+    )
     return path
 
 
@@ -147,7 +158,7 @@ def findings(reproduction: Reproduction) -> list[str]:
         )
     campaign = {r.policy: r.mean for r in reproduction.campaign}
     sentences.append(
-        f"k = {CAMPAIGN_K} of 5,000 arms, T = {CAMPAIGN_ROUNDS}: the paper's rule lost "
+        f"k = {CAMPAIGN_K} of {CAMPAIGN_ARMS:,} arms, T = {CAMPAIGN_ROUNDS}: the paper's rule lost "
         f"{campaign['CappedC2UCB-paper'] / campaign['CappedC2UCB']:.1f} times as much as `CappedC2UCB`."
     )
     by_factor = {(r.policy, f): r.mean for f, r in reproduction.cap}
@@ -166,7 +177,7 @@ def regret_table(reproduction: Reproduction, kind: str) -> str:
     for policy in paper_policies():
         results = reproduction.of(kind, policy)
         rows.append([f"`{policy}`", *(page.plus_minus(r.mean, r.stderr) for r in results)])
-    return page.table(["policy", *(f"k = {k}, T = {20 * k}" for k in sizes)], rows)
+    return page.table(["policy", *(f"k = {k}, T = {ROUNDS_PER_K * k}" for k in sizes)], rows)
 
 
 def growth_table(reproduction: Reproduction) -> str:
@@ -182,7 +193,7 @@ def bounds_table(reproduction: Reproduction) -> str:
     """The explicit bounds of docs/theory.md for each size, beside what C2UCB and CappedC2UCB lost."""
     rows = []
     for k in sorted(reproduction.protocol.sizes):
-        world, T, d = PaperInstance(k=k), 20 * k, PaperInstance.n_features
+        world, T, d = PaperInstance(k=k), ROUNDS_PER_K * k, PaperInstance.n_features
         setting: theory.Setting = {"k": k, "rounds": T, "n_features": d, "length": world.length, "ridge": float(d)}
         norm = float(np.linalg.norm(world.theta(T)))
         radius = theory.beta(t=T, k=k, n_features=d, noise=1.0, norm=norm, length=world.length, ridge=d, delta=DELTA)

@@ -16,8 +16,7 @@ KINDS = ("grouped", "uniform")
 ROUNDS_PER_K = 20
 B = PaperInstance.bound
 CAP_FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
-CAMPAIGN = {"n_arms": 5000, "n_features": 20, "bound": 1.0}
-CAMPAIGN_K, CAMPAIGN_ROUNDS = 500, 20
+CAMPAIGN_ARMS, CAMPAIGN_K, CAMPAIGN_ROUNDS, CAMPAIGN_B = 5000, 500, 20, 1.0
 
 Signs = tuple[int, ...]
 ALL_SIGNS: tuple[Signs, ...] = tuple(product((1, -1), repeat=4))
@@ -82,8 +81,8 @@ class Protocol:
 
     def campaign_cells(self) -> list[Cell]:
         """Figure (c): many more arms in a round than rounds."""
-        world = Recipe("Campaign", CAMPAIGN)
-        policies = paper_policies(cap=CAMPAIGN["bound"])
+        world = Recipe("Campaign", {"n_arms": CAMPAIGN_ARMS, "n_features": 20, "bound": CAMPAIGN_B})
+        policies = paper_policies(cap=CAMPAIGN_B)
         return [
             self._cell("campaign", name, world, policy, CAMPAIGN_K, CAMPAIGN_ROUNDS)
             for name, policy in policies.items()

@@ -19,7 +19,10 @@ def run_cell(cell: Cell) -> Result:
     begin = time.perf_counter()
     environment = cell.world.make(k=cell.k)
     policy = cell.learner.make(n_features=environment.n_features)
-    trajectories = simulate(policy, environment, rounds=cell.rounds, repetitions=cell.runs, seed=cell.seed)
+    try:
+        trajectories = simulate(policy, environment, rounds=cell.rounds, repetitions=cell.runs, seed=cell.seed)
+    except (ValueError, ArithmeticError) as error:
+        raise ValueError(f"{cell.policy} in {cell.environment} with k = {cell.k}: {error}") from None
     return summarise(
         trajectories,
         seconds=time.perf_counter() - begin,
@@ -61,8 +64,4 @@ def _outcomes(cells: Sequence[Cell], missing: Sequence[int], workers: int) -> It
         return
     with worker_pool(min(workers, len(missing))) as pool:
         jobs = {pool.submit(run_cell, cells[i]): i for i in missing}
-        try:
-            yield from ((jobs[job], job.result()) for job in as_completed(jobs))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        yield from ((jobs[job], job.result()) for job in as_completed(jobs))

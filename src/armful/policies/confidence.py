@@ -32,9 +32,9 @@ class ConfidencePolicy(Policy):
         if isinstance(noise, str):
             checks.one_of("noise", noise, ("auto",))
         else:
-            checks.at_least_zero("noise", noise)
+            checks.moderate("noise", checks.at_least_zero("noise", noise))
         if norm is not None:
-            checks.positive("norm", norm)
+            checks.moderate("norm", checks.positive("norm", norm))
         if length is not None and checks.positive("length", length) > LONGEST:
             raise ValueError(f"length must be at most {LONGEST:g}, so that its square is a float64, got {length}")
         checks.probability("delta", delta)

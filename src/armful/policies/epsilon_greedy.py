@@ -28,4 +28,5 @@ class EpsilonGreedy(Policy):
         """The estimate, or noise in an exploring round."""
         explore = np.asarray(self.rng.random() < self.epsilon)  # (...)
         noise = standard_normal(self.rng, arms.n_arms, where=explore)
-        return Scores.uncapped(arms.mean, np.where(explore[..., None], noise, arms.mean))
+        value = np.where(explore[..., None], noise, arms.mean)
+        return Scores.uncapped(arms.mean, value - arms.mean, value)

@@ -5,6 +5,7 @@ import inspect
 import os
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -53,7 +54,7 @@ class Policy:
 
     def __init__(self, *, n_features: int, ridge: float = 1.0, seed: Seed = None) -> None:
         self._state = RidgeState(n_features=n_features, ridge=ridge)
-        self.rng: Generator | Streams = np.random.default_rng(seed)
+        self.rng: Generator | Streams = _seeded(seed)
 
     def score(self, arms: Arms, k: int) -> Scores | FloatArray:
         """The score of every arm, `(..., n_arms)`, when at most `k` are to be chosen: the one method to write."""
@@ -74,18 +75,12 @@ class Policy:
         caps: `(n_arms,)`, for policies that take them: what each arm's mean reward is known not to exceed.
         objective: what a set is worth, if not the sum of its scores: `Diverse`, `Coverage` or your own.
         """
-        if caps is not None and not self.takes_caps:
-            raise ValueError(f"{type(self).__name__} takes no caps; CappedC2UCB does")
-        arms = Arms(X, self.state, caps)
-        if arms.X.ndim != 2:
-            raise ValueError(f"features must have shape (n_arms, {self.n_features}), got {arms.X.shape}")
-        before = self._generator.bit_generator.state
-        try:
+        arms = self._arms(X, caps)
+        if not callable(getattr(constraint, "best", None)) or isinstance(constraint, type):
+            raise ValueError(f"constraint must be one of armful's or your own, like TopK(10), got {constraint!r}")
+        with self._unchanged_if_refused():
             problem = Problem(arms.X, self.score_all(arms, constraint.k), constraint, objective)
             picked = problem.solve(constraint, self._generator)
-        except Exception:
-            self._generator.bit_generator.state = before  # a refused round leaves everything as it was
-            raise
         if self.samples and picked.ratio != 1:
             warnings.warn(
                 f"{type(self).__name__} with an approximate choice (ratio {picked.ratio:.3g}) may lose linearly in the "
@@ -105,9 +100,11 @@ class Policy:
             problem=problem,
         )
 
-    def scores(self, X: ArrayLike, k: int) -> FloatArray:
+    def scores(self, X: ArrayLike, k: int, *, caps: ArrayLike | None = None) -> FloatArray:
         """The score of every row of `X`, `(n_arms,)`, when at most `k` are to be chosen."""
-        return self.score_all(Arms(X, self.state), checks.count("k", k)).value
+        arms = self._arms(X, caps)
+        with self._unchanged_if_refused():
+            return self.score_all(arms, checks.count("k", k)).value
 
     def learn(
         self, features: ArrayLike, rewards: ArrayLike, *, weights: ArrayLike | None = None, shock: float = 0.0
@@ -126,6 +123,8 @@ class Policy:
 
     def merge(self, state: RidgeState) -> None:
         """Also know what another learner's state knows; nothing that both saw may be in both."""
+        if not isinstance(state, RidgeState):
+            raise ValueError(f"merge takes a RidgeState, like another policy's .state, got {type(state).__name__}")
         self._state = self._state + state
 
     # -- what is known -------------------------------------------------------------------------------
@@ -199,13 +198,43 @@ class Policy:
     def score_all(self, arms: Arms, k: int) -> Scores:
         """What `score` says, with the reasons."""
         scores = self.score(arms, k)
-        return scores if isinstance(scores, Scores) else Scores.uncapped(arms.mean, np.asarray(scores))
+        if isinstance(scores, Scores):
+            return scores
+        value, expected = checks.floats("scores", scores), (*self.state.batch, arms.n_arms)
+        if value.shape != expected:
+            raise ValueError(f"{type(self).__name__}.score must give scores of shape {expected}, got {value.shape}")
+        return Scores.uncapped(arms.mean, value - arms.mean, value)
+
+    def _arms(self, X: ArrayLike, caps: ArrayLike | None) -> Arms:
+        if caps is not None and not self.takes_caps:
+            raise ValueError(f"{type(self).__name__} takes no caps; CappedC2UCB does")
+        arms = Arms(X, self.state, caps)
+        if arms.X.ndim != 2:
+            raise ValueError(f"features must have shape (n_arms, {self.n_features}), got {arms.X.shape}")
+        return arms
+
+    @contextmanager
+    def _unchanged_if_refused(self) -> Iterator[None]:
+        """Put the generator back where it was if what happens inside fails."""
+        before = self._generator.bit_generator.state
+        try:
+            yield
+        except Exception:
+            self._generator.bit_generator.state = before
+            raise
 
     @property
     def _generator(self) -> Generator:
         if isinstance(self.rng, Streams):
             raise TypeError("this policy is a batch of repetitions; choose and save are for a single one")
         return self.rng
+
+
+def _seeded(seed: Seed) -> Generator:
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise ValueError(f"seed must be a whole number of at least 0, a Generator or None, got {seed!r}") from None
 
 
 def load(path: str | os.PathLike[str]) -> Policy:

@@ -27,6 +27,7 @@ class Scores:
     cap: FloatArray | float = math.inf
 
     @classmethod
-    def uncapped(cls, mean: FloatArray, value: FloatArray) -> Self:
-        """Scores that no cap has touched."""
-        return cls(mean, value - mean, value, np.zeros(value.shape, dtype=bool))
+    def uncapped(cls, mean: FloatArray, bonus: FloatArray, value: FloatArray | None = None) -> Self:
+        """Scores that no cap has touched: mean + bonus, unless the value is known more exactly."""
+        score = mean + bonus if value is None else value
+        return cls(mean, bonus, score, np.zeros(score.shape, dtype=bool))

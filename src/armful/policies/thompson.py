@@ -27,7 +27,7 @@ class ArmwiseThompson(ConfidencePolicy):
         """Mean plus radius times width times a normal draw."""
         mean, width = arms.mean_and_width
         scale = np.asarray(self._alpha(self.state, k))[..., None] * width
-        return Scores.uncapped(mean, mean + scale * standard_normal(self.rng, arms.n_arms))
+        return Scores.uncapped(mean, scale * standard_normal(self.rng, arms.n_arms))
 
 
 class CombLinTS(Policy):
@@ -49,4 +49,5 @@ class CombLinTS(Policy):
     def score(self, arms: Arms, k: int) -> Scores:
         """The mean under one drawn theta."""
         drawn = self.state.sample(self.noise * standard_normal(self.rng, self.n_features))
-        return Scores.uncapped(arms.mean, self.state.project(arms.X, drawn))
+        value = self.state.project(arms.X, drawn)
+        return Scores.uncapped(arms.mean, value - arms.mean, value)

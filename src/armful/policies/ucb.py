@@ -29,7 +29,7 @@ class C2UCB(ConfidencePolicy):
     def score(self, arms: Arms, k: int) -> Scores:
         """Mean plus radius times width."""
         mean, width = arms.mean_and_width
-        return Scores.uncapped(mean, mean + self._bonus(width, k))
+        return Scores.uncapped(mean, self._bonus(width, k))
 
     def _bonus(self, width: FloatArray, k: int) -> FloatArray:
         return np.asarray(self._alpha(self.state, k))[..., None] * width
@@ -151,4 +151,4 @@ class CombLinUCB(Policy):
     def score(self, arms: Arms, k: int) -> Scores:
         """Mean plus c posterior standard deviations."""
         mean, width = arms.mean_and_width
-        return Scores.uncapped(mean, mean + self.radius * self.noise * width)
+        return Scores.uncapped(mean, self.radius * self.noise * width)
