@@ -43,7 +43,7 @@ def test_noise_is_estimated_from_the_residuals():
         seen = (
             {"log_det_gain": STATE.log_det_gain}
             if kind == "logdet"
-            else {"squared_norms": STATE.squared_norms, "n_features": 4}
+            else {"log_growth": math.log(1 + STATE.squared_norms / 3.0), "n_features": 4}
         )
         alpha = formula(noise=expected, norm=1.3, ridge=3.0, delta=0.05, **seen)
         assert np.isclose(make_radius(kind, **OPTIONS | {"noise": "auto"})(STATE, 7), alpha, rtol=1e-12)

@@ -38,18 +38,19 @@ def theory_radius(
     norm: float,
     ridge: float,
     n_features: int,
-    squared_norms: FloatArray | float,
+    log_growth: FloatArray | float,
     delta: float,
 ) -> FloatArray | float:
     """The paper's `beta_t(delta) = R sqrt(d log((1 + L^2 k t / lambda) / delta)) + S sqrt(lambda)`.
 
-    `squared_norms` is `L^2 k t`, or anything else that the sum of `|x|^2` over the arms learned does not exceed.
+    `log_growth` is `log(1 + L^2 k t / lambda)`, in logs because L^2 may be beyond float64; in place of `L^2 k t` may
+    stand anything else that the sum of `|x|^2` over the arms learned does not exceed.
     For d = 1 it covers less often than 1 - delta (docs/theory.md); `log_det_radius` does not have this flaw.
 
-    >>> float(round(theory_radius(noise=1, norm=1, ridge=4, n_features=4, squared_norms=400, delta=0.1), 3))
+    >>> float(round(theory_radius(noise=1, norm=1, ridge=4, n_features=4, log_growth=math.log(101), delta=0.1), 3))
     7.26
     """
-    spread: FloatArray = np.sqrt(n_features * np.log((1 + squared_norms / ridge) / delta))
+    spread: FloatArray = np.sqrt(n_features * (log_growth - math.log(delta)))
     return noise * spread + norm * math.sqrt(ridge)
 
 
@@ -86,13 +87,16 @@ class TheoryRadius:
 
     def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
         """`beta_t`: after t - 1 rounds of k arms `state.n + k` is `k t`."""
-        seen = state.squared_norms if self.length is None else self.length**2 * (state.n + k)
+        if self.length is None:
+            log_growth = np.log1p(state.squared_norms / state.ridge)
+        else:
+            log_growth = np.logaddexp(0, 2 * math.log(self.length) + np.log((state.n + k) / state.ridge))
         return theory_radius(
             noise=_noise(self.noise, state),
             norm=self.norm,
             ridge=state.ridge,
             n_features=state.n_features,
-            squared_norms=seen,
+            log_growth=log_growth,
             delta=self.delta,
         )
 

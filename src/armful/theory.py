@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from armful import checks
 from armful.blocks import row_norms
 from armful.checks import FloatArray
+from armful.radius import theory_radius
 from armful.ridge import RidgeState
 
 LN2 = math.log(2)
@@ -40,16 +41,23 @@ class Setting(TypedDict):
 def beta(
     *, t: int, k: int, n_features: int, noise: float, norm: float, length: float, ridge: float, delta: float
 ) -> float:
-    """`beta_t(delta) = R sqrt(d log((1 + L^2 k t / lambda) / delta)) + S sqrt(lambda)`: `theory_radius`, in logs.
+    """`beta_t(delta) = R sqrt(d log((1 + L^2 k t / lambda) / delta)) + S sqrt(lambda)`, as `radius="theory"` has it.
 
     Paper, before Theorem 1. Proved for d >= 2; for d = 1 it can be too small (docs/theory.md).
 
     >>> round(beta(t=10, k=10, n_features=4, noise=1, norm=1, length=2, ridge=4, delta=0.1), 3)
     7.26
     """
-    log_ratio = _log_one_plus(length, k=k, rounds=t, ridge=ridge) - math.log(checks.probability("delta", delta))
-    spread = math.sqrt(checks.count("n_features", n_features) * log_ratio)
-    return checks.at_least_zero("noise", noise) * spread + checks.at_least_zero("norm", norm) * math.sqrt(ridge)
+    return float(
+        theory_radius(
+            noise=checks.at_least_zero("noise", noise),
+            norm=checks.at_least_zero("norm", norm),
+            ridge=checks.positive("ridge", ridge),
+            n_features=checks.count("n_features", n_features),
+            log_growth=_log_one_plus(length, k=k, rounds=t, ridge=ridge),
+            delta=checks.probability("delta", delta),
+        )
+    )
 
 
 def log_det_bound(*, k: int, rounds: int, n_features: int, length: float, ridge: float) -> float:

@@ -4,8 +4,6 @@ from armful import checks
 from armful.policies.policy import Policy, Seed
 from armful.radius import Noise, make_radius
 
-LONGEST = 2.0**500
-
 
 class ConfidencePolicy(Policy):
     """A policy whose bonus is `alpha_t` widths.
@@ -35,8 +33,8 @@ class ConfidencePolicy(Policy):
             checks.moderate("noise", checks.at_least_zero("noise", noise))
         if norm is not None:
             checks.moderate("norm", checks.positive("norm", norm))
-        if length is not None and checks.positive("length", length) > LONGEST:
-            raise ValueError(f"length must be at most {LONGEST:g}, so that its square is a float64, got {length}")
+        if length is not None:
+            checks.positive("length", length)
         checks.probability("delta", delta)
         self.radius, self.noise, self.norm, self.delta, self.length = radius, noise, norm, delta, length
         bound = 1.0 if norm is None else norm
