@@ -92,8 +92,9 @@ def knapsack(n: int, whole: bool) -> tuple[int, Ask]:
 
 def linear(n: int) -> tuple[int, Ask]:
     rng = np.random.default_rng(1)
-    matrix = (rng.random((100, n)) < 0.05).astype(float)
-    return n, asking(armful.Linear(matrix, -np.inf, n // 400, gap=1e-3, time_limit=60))
+    columns = {"region": rng.integers(40, size=n), "age": rng.integers(40, size=n), "kind": rng.integers(20, size=n)}
+    most = {"region": n // 1000 + 1, "age": n // 800 + 1, "kind": n // 400 + 1}
+    return n, asking(armful.overlapping_quotas(columns, at_most=most, total=(0, n // 50)))
 
 
 def diverse(n: int) -> tuple[int, Ask]:
@@ -111,7 +112,7 @@ ORACLES: dict[str, tuple[Callable[[int], tuple[int, Ask]], int]] = {
     "SpanningTree": (tree, 100_000),
     "Knapsack, whole costs": (partial(knapsack, whole=True), 100_000),
     "Knapsack, any costs": (partial(knapsack, whole=False), 100_000),
-    "Linear, 100 rows, gap 0.1 %": (linear, 10_000),
+    "Linear, 100 overlapping quotas": (linear, 10_000),
     "Diverse, k = 100": (diverse, 100_000),
 }
 

@@ -3,15 +3,21 @@
 from armful import environments, theory
 from armful.arms import Arms
 from armful.constraints import (
+    Assignment,
     AtMost,
     Constraint,
     Excluding,
+    Knapsack,
+    Linear,
     NestedQuotas,
     OneOf,
+    Path,
     Quotas,
     Requiring,
     Selection,
+    SpanningTree,
     TopK,
+    overlapping_quotas,
 )
 from armful.errors import FileFormatError, InfeasibleError, PrecisionError
 from armful.objectives import Coverage, Diverse, Objective
@@ -38,6 +44,7 @@ __all__ = [
     "C2UCB",
     "Arms",
     "ArmwiseThompson",
+    "Assignment",
     "AtMost",
     "CappedC2UCB",
     "Choice",
@@ -51,9 +58,12 @@ __all__ = [
     "Explanation",
     "FileFormatError",
     "InfeasibleError",
+    "Knapsack",
+    "Linear",
     "NestedQuotas",
     "Objective",
     "OneOf",
+    "Path",
     "Policy",
     "PrecisionError",
     "Quotas",
@@ -61,10 +71,12 @@ __all__ = [
     "RidgeState",
     "Scores",
     "Selection",
+    "SpanningTree",
     "TopK",
     "Trajectories",
     "environments",
     "load",
+    "overlapping_quotas",
     "simulate",
     "theory",
 ]

@@ -1,21 +1,32 @@
 """Which sets are allowed: one file per family."""
 
+from armful.constraints.assignment import Assignment
 from armful.constraints.cardinality import AtMost, TopK
 from armful.constraints.combined import Excluding, Requiring
+from armful.constraints.knapsack import Knapsack
+from armful.constraints.linear import Linear, overlapping_quotas
 from armful.constraints.listed import OneOf
+from armful.constraints.paths import Path
 from armful.constraints.quotas import NestedQuotas, Quotas
 from armful.constraints.selection import Constraint, Limit, Selection, best_each
+from armful.constraints.trees import SpanningTree
 
 __all__ = [
+    "Assignment",
     "AtMost",
     "Constraint",
     "Excluding",
+    "Knapsack",
     "Limit",
+    "Linear",
     "NestedQuotas",
     "OneOf",
+    "Path",
     "Quotas",
     "Requiring",
     "Selection",
+    "SpanningTree",
     "TopK",
     "best_each",
+    "overlapping_quotas",
 ]

@@ -1,8 +1,10 @@
 """Worlds to learn in."""
 
 from armful.environments.lower_bounds import CombinedLowerBound, LearningLowerBound, NoiseLowerBound
+from armful.environments.matchings import Matchings
 from armful.environments.paper import PaperInstance
 from armful.environments.round import Environment, Round, played
+from armful.environments.routes import Routes
 from armful.environments.synthetic import Campaign, Slates
 
 __all__ = [
@@ -10,9 +12,11 @@ __all__ = [
     "CombinedLowerBound",
     "Environment",
     "LearningLowerBound",
+    "Matchings",
     "NoiseLowerBound",
     "PaperInstance",
     "Round",
+    "Routes",
     "Slates",
     "played",
 ]

@@ -1,0 +1,201 @@
+"""Pairs of rows and columns: who does what, what is shown where."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints.groups import Groups
+from armful.constraints.matching import Pairs, best_pairs, largest_number, too_few_columns
+from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.errors import InfeasibleError
+
+Capacity = int | Mapping[Hashable, int]
+
+MOST_LIMITS = 100
+MOST_NAMES = 10
+
+
+class Assignment(Changeable):
+    """Arms are pairs (row, column); each row and each column is used at most so many times.
+
+    rows, columns: `(n_arms,)`, labels of any hashable type; any pairs, and a pair may be there more than once.
+    row_capacity, column_capacity: how often at most, one number for all or a mapping from label to number, 1 for a
+        label that is not named.
+    every_row, every_column: each is used exactly as often as its capacity says; otherwise no arm of negative score
+        is taken, and arms that score exactly 0 are added in random order while they fit.
+
+    Exact for scores of any sign. If rows (or columns) are used once and all fit a matrix of 4 million, by scipy's
+    shortest augmenting paths (Crouse 2016, Jonker and Volgenant 1987); otherwise by the dual simplex of HiGHS: the
+    constraints are totally unimodular, so that a vertex of the relaxation is a set. Ties are broken at random.
+
+    >>> workers, tasks = ["ann", "ann", "bob", "bob"], ["paint", "drive", "paint", "drive"]
+    >>> Assignment(workers, tasks).best([5.0, 4.0, 4.0, 1.0]).indices
+    array([1, 2])
+    >>> Assignment(workers, tasks, column_capacity=2).best([5.0, 4.0, 4.0, 1.0]).indices
+    array([0, 2])
+    """
+
+    def __init__(
+        self,
+        rows: Iterable[Hashable] | Groups,
+        columns: Iterable[Hashable] | Groups,
+        *,
+        row_capacity: Capacity = 1,
+        column_capacity: Capacity = 1,
+        every_row: bool = False,
+        every_column: bool = False,
+    ) -> None:
+        self._rows, self._columns = _groups("rows", rows), _groups("columns", columns)
+        self.n_arms = self._rows.of_arm.size
+        if self._columns.of_arm.size != self.n_arms:
+            raise ValueError(
+                f"rows and columns must be of one length, got {self.n_arms} and {self._columns.of_arm.size}"
+            )
+        self.every_row, self.every_column = bool(every_row), bool(every_column)
+        self._pairs = Pairs(
+            self._rows.of_arm,
+            self._columns.of_arm,
+            _capacities("row", self._rows, row_capacity),
+            _capacities("column", self._columns, column_capacity),
+            self.every_row,
+            self.every_column,
+        )
+        self.options = {
+            "rows": self._rows,
+            "columns": self._columns,
+            "row_capacity": row_capacity,
+            "column_capacity": column_capacity,
+            "every_row": every_row,
+            "every_column": every_column,
+        }
+        if self.every_row or self.every_column:
+            self._refuse_infeasible()
+
+    def __repr__(self) -> str:
+        return f"Assignment({len(self._rows.labels)} rows, {len(self._columns.labels)} columns, {self.n_arms} pairs)"
+
+    @cached_property
+    def k(self) -> int:
+        """The size of the largest allowed set."""
+        largest = largest_number(self._pairs)
+        if largest == 0:
+            raise ValueError("Assignment allows the empty set only; raise a capacity")
+        return largest
+
+    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
+        """The assignment with the largest sum of scores, in rising order of index."""
+        return self.best_given(scores, rng or np.random.default_rng(), required=NO_ARMS, excluded=NO_ARMS)
+
+    def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
+        """The best assignment with all the required pairs and none of the excluded."""
+        values = check_scores(scores)
+        if values.size != self.n_arms:
+            raise ValueError(f"Assignment has {self.n_arms} pairs, got {values.size} scores")
+        allowed = np.ones(self.n_arms, dtype=bool)
+        allowed[required] = allowed[excluded] = False
+        rest = self._pairs.left(required)
+        self._refuse_overfull(rest)
+        chosen = best_pairs(rest, values, np.flatnonzero(allowed), rng)
+        if chosen is None:
+            raise InfeasibleError("no assignment has all the required pairs and none of the excluded")
+        indices = np.sort(np.concatenate([required, chosen]))
+        return Selection(indices, float(values[indices].sum()))
+
+    def violation(self, indices: ArrayLike) -> float:
+        """How often rows and columns are used too often, or not often enough, and how many pairs are repeated."""
+        chosen = check_indices(indices)
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_arms):
+            raise ValueError(f"indices must be from 0 to {self.n_arms - 1}, got {chosen}")
+        rest = self._pairs.left(np.unique(chosen))
+        by_row = np.abs(rest.row_capacity) if self.every_row else np.maximum(-rest.row_capacity, 0)
+        by_column = np.abs(rest.column_capacity) if self.every_column else np.maximum(-rest.column_capacity, 0)
+        return float(by_row.sum() + by_column.sum() + repeated(chosen))
+
+    def limits(self, indices: ArrayLike) -> Iterator[Limit]:
+        """The rows and columns that are full, with room for one more; the first hundred.
+
+        One that must be used exactly so many times is not among them: there is no looser form of it.
+        """
+        return islice(self._limits(check_indices(indices)), MOST_LIMITS)
+
+    def _limits(self, chosen: IntArray) -> Iterator[Limit]:
+        rest = self._pairs.left(chosen)
+        sides: list[tuple[str, Groups, IntArray, IntArray, bool]] = [
+            ("row", self._rows, self._pairs.row_capacity, rest.row_capacity, self.every_row),
+            ("column", self._columns, self._pairs.column_capacity, rest.column_capacity, self.every_column),
+        ]
+        for side, groups, capacity, left, exactly in sides:
+            if exactly:
+                continue
+            for i in np.flatnonzero((left == 0) & (capacity < groups.sizes)).tolist():
+                label, now = groups.labels[i], int(capacity[i])
+                raised = _with_one_more(self.options[f"{side}_capacity"], groups, i)
+                changes: dict[str, Any] = {f"{side}_capacity": raised}
+                yield Limit(f"{side} {label!r} at most {now}", self.with_(**changes))
+
+    def _refuse_overfull(self, rest: Pairs) -> None:
+        for side, groups, left in (
+            ("row", self._rows, rest.row_capacity),
+            ("column", self._columns, rest.column_capacity),
+        ):
+            for i in np.flatnonzero(left < 0).tolist():
+                raise InfeasibleError(f"the required pairs use {side} {groups.labels[i]!r} more often than it allows")
+
+    def _refuse_infeasible(self) -> None:
+        """Say which rows (or columns) cannot all be used."""
+        pairs = self._pairs
+        in_rows, in_columns = int(pairs.row_capacity.sum()), int(pairs.column_capacity.sum())
+        if self.every_row and self.every_column and in_rows != in_columns:
+            raise InfeasibleError(
+                f"every row and every column is to be used, but rows have room for {in_rows}, columns for {in_columns}"
+            )
+        wanted = in_rows if self.every_row else in_columns
+        if largest_number(pairs) == wanted:
+            return
+        side, groups, others = "row", self._rows, self._columns
+        if not self.every_row:
+            side, groups, others, pairs = "column", self._columns, self._rows, pairs.transposed()
+        these, theirs, room = too_few_columns(pairs)
+        needed = int(pairs.row_capacity[these].sum())
+        names = _listed([groups.labels[i] for i in these])
+        place = _listed([others.labels[i] for i in theirs])
+        other = "row" if side == "column" else "column"
+        if len(these) == 1:
+            raise InfeasibleError(f"{side} {names} needs {needed} pairs, its {other}s ({place}) have room for {room}")
+        raise InfeasibleError(f"{side}s {names} need {needed} pairs, their {other}s ({place}) have room for {room}")
+
+
+def _groups(name: str, labels: Iterable[Hashable] | Groups) -> Groups:
+    try:
+        return Groups.of(labels)
+    except ValueError as error:
+        raise ValueError(str(error).replace("groups", name)) from None
+
+
+def _capacities(side: str, groups: Groups, capacity: Capacity) -> IntArray:
+    if isinstance(capacity, Mapping):
+        known = set(groups.labels)
+        for label in capacity:
+            if label not in known:
+                raise ValueError(f"{side}_capacity names {label!r}, which is in no pair")
+    name = f"{side}_capacity"
+    return np.array(groups.counts(name, capacity, default=np.ones(len(groups.labels), dtype=np.int64)))
+
+
+def _with_one_more(capacity: Capacity, groups: Groups, i: int) -> dict[Hashable, int]:
+    numbers = groups.counts("capacity", capacity, default=np.ones(len(groups.labels), dtype=np.int64)).tolist()
+    numbers[i] += 1
+    return dict(zip(groups.labels, numbers, strict=True))
+
+
+def _listed(labels: list[Hashable]) -> str:
+    names = [repr(label) for label in labels[:MOST_NAMES]]
+    if len(labels) > MOST_NAMES:
+        return f"{', '.join(names)} and {len(labels) - MOST_NAMES} more"
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

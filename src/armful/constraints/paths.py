@@ -1,0 +1,204 @@
+"""Paths through a graph whose edges are the arms."""
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Hashable
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints.edges import Edges, check_given, keep_edges, number_nodes, some_of
+from armful.constraints.path_network import Network, reached
+from armful.constraints.path_program import best_by_program
+from armful.constraints.selection import Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.errors import InfeasibleError
+
+MANY_EDGES = 2000
+"""An integer program on more edges than this comes with a warning."""
+
+
+class Path(Changeable):
+    """The edges of a simple path (no node twice) from `source` to `target`, with the largest sum of scores.
+
+    edges: a pair (tail, head) for each arm; a node is anything hashable. An `(n_arms, 2)` array of whole numbers is
+        read fastest. Edges may be parallel; one that leads from a node to itself is never chosen.
+    directed: whether an edge leads from its tail to its head only, or both ways (it is one arm all the same).
+    costs: scores are minus a cost, and an optimistic cost is never a gain: scores above 0 count as 0, in what is
+        chosen and in `value`.
+
+    Always exact; how depends on the scores and on the part of the graph that leads from source to target:
+    without cycles, dynamic programming for scores of any sign; all scores zero or less (so always with `costs=True`),
+    Dijkstra's algorithm; no cycle worth going round, Bellman and Ford's; otherwise an integer program by HiGHS, exact
+    to 1e-10 of the largest score for each edge of the path, which may take long and warns on more than 2,000 edges.
+
+    The answer is in the order of the path. `k` is the length of the longest path where there are no cycles, else a
+    bound on it: one less than the number of useful nodes.
+
+    >>> streets = [("home", "park"), ("park", "work"), ("home", "work")]
+    >>> Path(streets, "home", "work").best([-1.0, -1.0, -3.0]).indices
+    array([0, 1])
+    """
+
+    def __init__(
+        self, edges: Edges, source: Hashable, target: Hashable, *, directed: bool = True, costs: bool = False
+    ) -> None:
+        kept = keep_edges(edges)
+        self.options = {"edges": kept, "source": source, "target": target, "directed": directed, "costs": costs}
+        self.source, self.target, self.directed, self.costs = source, target, bool(directed), bool(costs)
+        self.labels, self._ends = number_nodes(kept)
+        self._source, self._target = self._number("source", source), self._number("target", target)
+        if self._source == self._target:
+            raise ValueError(f"source and target must be two nodes, both are {source!r}")
+        network = self._network_of(np.ones(len(self._ends), dtype=np.bool_))
+        if network is None:
+            raise InfeasibleError(f"no path leads from {source!r} to {target!r}; {self._from_the_source()}")
+        self._network = network
+        self.k = network.longest
+
+    def __repr__(self) -> str:
+        kind = "" if self.directed else "undirected "
+        return f"Path({self.source!r} to {self.target!r}, {len(self._ends)} {kind}edges, up to {self.k})"
+
+    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
+        """The path with the largest sum of scores."""
+        return self.best_given(scores, rng)
+
+    def best_given(
+        self, scores: ArrayLike, rng: Generator | None = None, *, required: ArrayLike = (), excluded: ArrayLike = ()
+    ) -> Selection:
+        """The best path that uses every `required` arm and none of the `excluded`.
+
+        With required arms in a graph that has cycles this is an integer program.
+        """
+        values = check_scores(scores)
+        if values.size != len(self._ends):
+            raise ValueError(f"Path has {len(self._ends)} edges, got {values.size} scores")
+        must, must_not = check_given(required, excluded, len(self._ends))
+        network = self._network_given(must, must_not)
+        values = np.minimum(values, 0.0) if self.costs else values
+        arcs = self._best_arcs(network, _scaled(values)[network.arm], must, rng or np.random.default_rng())
+        if arcs is None:
+            raise InfeasibleError(self._no_path(must, must_not))
+        indices = network.arm[arcs]
+        return Selection(indices, float(values[indices].sum()))
+
+    def violation(self, indices: ArrayLike) -> float:
+        """How many edges too many or too few meet at each node, are repeated, or hang together with no path."""
+        chosen = check_indices(indices)
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= len(self._ends)):
+            raise ValueError(f"indices must be from 0 to {len(self._ends) - 1}, got {chosen}")
+        ends = self._ends[np.unique(chosen)].tolist()
+        defects = self._directed_defects(ends) if self.directed else self._undirected_defects(ends)
+        return float(repeated(chosen) + defects + self._stray(ends))
+
+    def limits(self, indices: ArrayLike) -> list[Limit]:
+        """None: there is nothing to loosen in a path."""
+        return []
+
+    # -- the best path -------------------------------------------------------------------------------
+
+    def _best_arcs(self, network: Network, gains: FloatArray, required: IntArray, rng: Generator) -> IntArray | None:
+        labels: FloatArray | None
+        if network.places is not None:  # whatever is required was seen to by _network_given
+            labels = network.labels_in_order(gains)
+        elif required.size:
+            labels = None
+        elif (gains <= 0).all():
+            labels = network.labels_of_costs(gains)
+        else:
+            labels = network.labels_of_any_sign(gains)
+        if labels is not None:
+            return network.walk(gains, labels, rng)
+        if network.n_arms > MANY_EDGES:
+            reason = "some arms are required" if required.size else "some cycle has a positive sum of scores"
+            hint = "require fewer arms or remove cycles" if required.size else "if scores are costs, give costs=True"
+            warnings.warn(
+                f"Path has {network.n_arms} edges for an integer program, which may take long, as {reason}; {hint}",
+                stacklevel=4,
+            )
+        return best_by_program(network, gains, required, rng)
+
+    def _network_given(self, required: IntArray, excluded: IntArray) -> Network:
+        network: Network | None = self._network
+        if excluded.size:
+            usable = np.ones(len(self._ends), dtype=np.bool_)
+            usable[excluded] = False
+            network = self._network_of(usable)
+        if network is not None and required.size:
+            useless = np.setdiff1d(required, network.arm)
+            if useless.size:
+                ends = " to ".join(repr(self.labels[node]) for node in self._ends[useless[0]].tolist())
+                raise InfeasibleError(
+                    f"arm {useless[0]} ({ends}) is required, but no usable path from {self.source!r} to "
+                    f"{self.target!r} passes it"
+                )
+            if network.places is not None:
+                network = network.through(required)
+        if network is None:
+            raise InfeasibleError(self._no_path(required, excluded))
+        return network
+
+    def _network_of(self, usable: NDArray[np.bool_]) -> Network | None:
+        arms = np.flatnonzero(usable)
+        tail, head = self._ends[arms].T
+        if not self.directed:
+            tail, head, arms = np.r_[tail, head], np.r_[head, tail], np.r_[arms, arms]
+        return Network.between(self._source, self._target, tail, head, arms, len(self.labels))
+
+    # -- how far a set is from a path ----------------------------------------------------------------
+
+    def _directed_defects(self, ends: list[list[int]]) -> int:
+        out, into = Counter(tail for tail, _ in ends), Counter(head for _, head in ends)
+        defects = abs(out[self._source] - 1) + into[self._source] + abs(into[self._target] - 1) + out[self._target]
+        for node in (out.keys() | into.keys()) - {self._source, self._target}:
+            defects += max(out[node], into[node], 1) - min(out[node], into[node], 1)
+        return defects
+
+    def _undirected_defects(self, ends: list[list[int]]) -> int:
+        degree = Counter(node for pair in ends for node in pair)
+        defects = abs(degree[self._source] - 1) + abs(degree[self._target] - 1)
+        return defects + sum(abs(degree[node] - 2) for node in degree.keys() - {self._source, self._target})
+
+    def _stray(self, ends: list[list[int]]) -> int:
+        """How many edges do not hang together with the source."""
+        meeting: dict[int, list[int]] = {}
+        for tail, head in ends:
+            meeting.setdefault(tail, []).append(head)
+            meeting.setdefault(head, []).append(tail)
+        found = [self._source]
+        seen = {self._source}
+        for node in found:  # grows as it is walked
+            new = set(meeting.get(node, ())) - seen
+            seen |= new
+            found.extend(new)
+        return sum(tail not in seen for tail, _ in ends)
+
+    # -- what to say ---------------------------------------------------------------------------------
+
+    def _number(self, name: str, node: Hashable) -> int:
+        try:
+            return self.labels.index(node)
+        except ValueError:
+            raise InfeasibleError(f"{name} {node!r} is on no edge; there are {some_of(self.labels)}") from None
+
+    def _from_the_source(self) -> str:
+        tail, head = self._ends.T
+        if not self.directed:
+            tail, head = np.r_[tail, head], np.r_[head, tail]
+        nodes = np.flatnonzero(reached(tail, head, len(self.labels), self._source)).tolist()
+        names = [self.labels[node] for node in nodes if node != self._source]
+        return f"one comes to {some_of(names)}" if names else "no edge leads on from there"
+
+    def _no_path(self, required: IntArray, excluded: IntArray) -> str:
+        uses = f" uses all required arms ({some_of(required.tolist())})" if required.size else ""
+        avoids = f" avoids all excluded arms ({some_of(excluded.tolist())})" if excluded.size else ""
+        return f"no path from {self.source!r} to {self.target!r}{uses}{' and' if uses and avoids else ''}{avoids}"
+
+
+def _scaled(scores: FloatArray) -> FloatArray:
+    """The scores times a power of two that makes the largest about 1: sums cannot overflow, and nothing is rounded."""
+    exponent = math.frexp(float(np.abs(scores).max()))[1]
+    return np.ldexp(scores, -exponent)

@@ -1,0 +1,112 @@
+"""Trees that connect every node: graphic matroids."""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints.edges import Edges, adjacency, check_given, keep_edges, number_nodes, some_of
+from armful.constraints.selection import Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.errors import InfeasibleError
+
+
+class SpanningTree(Changeable):
+    """The edges of a tree that connects every node, with the largest sum of scores: bases of a graphic matroid.
+
+    edges: an undirected edge for each arm, as pairs of nodes; a node is anything hashable. An `(n_arms, 2)` array of
+        whole numbers is read fastest. Edges may be parallel; one that leads from a node to itself is never chosen.
+
+    Exact for scores of any sign and size, by Kruskal's algorithm: only the order of the scores matters, so scipy is
+    given their ranks, and no edge is lost because it weighs 0. The answer is in rising order of index.
+
+    >>> SpanningTree([("a", "b"), ("b", "c"), ("a", "c")]).best([0.0, -1.0, -2.0]).indices
+    array([0, 1])
+    """
+
+    def __init__(self, edges: Edges) -> None:
+        kept = keep_edges(edges)
+        self.options = {"edges": kept}
+        self.labels, self._ends = number_nodes(kept)
+        if len(self.labels) == 1:
+            raise ValueError(f"SpanningTree needs two nodes or more, {self.labels[0]!r} is the only one")
+        self.k = len(self.labels) - 1
+        self._refuse_disconnected(np.arange(len(self._ends)), "the edges given")
+
+    def __repr__(self) -> str:
+        return f"SpanningTree({len(self.labels)} nodes, {len(self._ends)} edges)"
+
+    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
+        """The spanning tree with the largest sum of scores."""
+        return self.best_given(scores, rng)
+
+    def best_given(
+        self, scores: ArrayLike, rng: Generator | None = None, *, required: ArrayLike = (), excluded: ArrayLike = ()
+    ) -> Selection:
+        """The best spanning tree with every `required` arm in it and none of the `excluded`."""
+        values = check_scores(scores)
+        n_arms = len(self._ends)
+        if values.size != n_arms:
+            raise ValueError(f"SpanningTree has {n_arms} edges, got {values.size} scores")
+        must, must_not = check_given(required, excluded, n_arms)
+        if must.size > self._rank(must):
+            raise InfeasibleError(f"the required arms close a cycle: {some_of(must.tolist())}")
+        if must_not.size:
+            self._refuse_disconnected(np.delete(np.arange(n_arms), must_not), "the arms that are not excluded")
+        order = (rng or np.random.default_rng()).permutation(n_arms)
+        order = order[np.argsort(-values[order], kind="stable")]
+        if must.size or must_not.size:  # what comes first is taken, and what comes last is never needed
+            turn = np.zeros(n_arms, dtype=np.int64)
+            turn[must], turn[must_not] = -1, 1
+            order = order[np.argsort(turn[order], kind="stable")]
+        indices = np.sort(self._first_tree(order))
+        return Selection(indices, float(values[indices].sum()))
+
+    def violation(self, indices: ArrayLike) -> float:
+        """How many arms are repeated or close a cycle, and how many more it takes to connect every node."""
+        chosen = check_indices(indices)
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= len(self._ends)):
+            raise ValueError(f"indices must be from 0 to {len(self._ends) - 1}, got {chosen}")
+        distinct = np.unique(chosen)
+        rank = self._rank(distinct)
+        return float(repeated(chosen) + (distinct.size - rank) + (self.k - rank))
+
+    def limits(self, indices: ArrayLike) -> list[Limit]:
+        """None: there is nothing to loosen in a tree."""
+        return []
+
+    def _first_tree(self, order: IntArray) -> IntArray:
+        """The arms that Kruskal takes, going through all of them in this order."""
+        by_pair, firsts, begins, high = self._rows
+        ranks = np.empty(order.size)
+        ranks[order] = np.arange(1, order.size + 1)  # from 1: scipy takes a weight of 0 for no edge
+        best = np.minimum.reduceat(ranks[by_pair], firsts)
+        graph = csr_array((best, high, begins), shape=(len(self.labels), len(self.labels)))
+        return order[minimum_spanning_tree(graph).data.astype(np.int64) - 1]
+
+    @cached_property
+    def _rows(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """The arms as rows of a sparse matrix, where parallel edges begin, and the rows with these as one."""
+        low, high = self._ends.min(axis=1), self._ends.max(axis=1)
+        by_pair = np.lexsort((high, low))
+        low, high = low[by_pair], high[by_pair]
+        firsts = np.flatnonzero(np.concatenate([[True], (low[1:] != low[:-1]) | (high[1:] != high[:-1])]))
+        return by_pair, firsts, np.searchsorted(low[firsts], np.arange(len(self.labels) + 1)), high[firsts]
+
+    def _rank(self, arms: IntArray) -> int:
+        """The size of the largest part of `arms` without a cycle."""
+        return len(self.labels) - int(self._components(arms)[0])
+
+    def _components(self, arms: IntArray) -> tuple[int, IntArray]:
+        tail, head = self._ends[arms].T
+        number, component = connected_components(adjacency(tail, head, len(self.labels)), directed=False)
+        return int(number), component.astype(np.int64)
+
+    def _refuse_disconnected(self, arms: IntArray, what: str) -> None:
+        number, component = self._components(arms)
+        if number > 1:
+            beyond = [self.labels[node] for node in np.flatnonzero(component != component[0]).tolist()]
+            raise InfeasibleError(f"{what} do not lead from node {self.labels[0]!r} to {some_of(beyond)}")

@@ -1,0 +1,427 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_array, csr_array
+
+from armful import InfeasibleError, Quotas
+from armful.constraints import linear
+from armful.constraints.linear import Linear, overlapping_quotas
+from armful.constraints.programs import Answer
+from armful.testing import ConstraintContract
+
+
+def some_rows(rng, n_arms, *, whole):
+    """Random rows that at least one non-empty set meets."""
+    n_rows = int(rng.integers(1, 4))
+    matrix = rng.integers(-2, 4, (n_rows, n_arms)) if whole else rng.standard_normal((n_rows, n_arms))
+    matrix = matrix * (rng.random(matrix.shape) < 0.7)
+    met = matrix[:, rng.permutation(n_arms)[: int(rng.integers(1, n_arms + 1))]].sum(axis=1)
+    lower, upper = met - 2 * rng.random(n_rows), met + 2 * rng.random(n_rows)
+    lower[rng.random(n_rows) < 0.3] = -np.inf
+    upper[rng.random(n_rows) < 0.3] = np.inf
+    return matrix, lower, upper
+
+
+class TestWholeNumbersContract(ConstraintContract):
+    instances = 3
+
+    def constraint(self, rng):
+        n_arms = int(rng.integers(2, 8))
+        return Linear(*some_rows(rng, n_arms, whole=True)), n_arms
+
+
+class TestRealNumbersContract(ConstraintContract):
+    instances = 3
+
+    def constraint(self, rng):
+        n_arms = int(rng.integers(2, 8))
+        matrix, lower, upper = some_rows(rng, n_arms, whole=False)
+        return Linear(csr_array(matrix), lower, upper), n_arms
+
+
+class TestOverlappingQuotasContract(ConstraintContract):
+    instances = 3
+
+    def constraint(self, rng):
+        n_arms = int(rng.integers(3, 8))
+        columns = {"region": rng.integers(0, 2, n_arms), "age": rng.integers(0, 3, n_arms)}
+        return overlapping_quotas(columns, at_most={"region": 2, "age": 1}, total=(0, 3)), n_arms
+
+
+@pytest.mark.slow
+class TestManyWholeNumbersContract(TestWholeNumbersContract):
+    instances = 40
+
+
+@pytest.mark.slow
+class TestManyRealNumbersContract(TestRealNumbersContract):
+    instances = 40
+
+
+def all_sets(n_arms):
+    return np.array(list(product([0.0, 1.0], repeat=n_arms)))
+
+
+def allowed_sets(matrix, lower, upper):
+    sets = all_sets(np.shape(matrix)[1])
+    sums = sets @ np.asarray(matrix, dtype=float).T
+    return sets[((sums >= np.asarray(lower) - 1e-12) & (sums <= np.asarray(upper) + 1e-12)).all(axis=1)]
+
+
+SCORES = st.sampled_from([0.0, 1.0, -1.0, 0.5, 2.0, -0.25, 1e200, -1e200, 1e-200])
+
+
+@st.composite
+def questions(draw):
+    n_arms, n_rows = draw(st.integers(1, 6)), draw(st.integers(1, 3))
+    matrix = draw(
+        st.lists(st.lists(st.integers(-2, 2), min_size=n_arms, max_size=n_arms), min_size=n_rows, max_size=n_rows)
+    )
+    lower = draw(st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 1.0]), min_size=n_rows, max_size=n_rows))
+    upper = [low + draw(st.sampled_from([0.0, 0.5, 2.0])) if low > -np.inf else 2.0 for low in lower]
+    scores = draw(st.lists(SCORES, min_size=n_arms, max_size=n_arms))
+    required = draw(st.sets(st.integers(0, n_arms - 1), max_size=2))
+    excluded = draw(st.sets(st.integers(0, n_arms - 1), max_size=2)) - required
+    return matrix, lower, upper, np.array(scores), sorted(required), sorted(excluded)
+
+
+def compare_with_enumeration(question):
+    matrix, lower, upper, scores, required, excluded = question
+    constraint = Linear(matrix, lower, upper)
+    allowed = allowed_sets(matrix, lower, upper)
+    for members in all_sets(scores.size):
+        inside = bool((allowed == members).all(axis=1).any())
+        assert (constraint.violation(np.flatnonzero(members)) == 0.0) == inside
+    if len(allowed) and allowed.sum(axis=1).max() > 0:
+        assert constraint.k == allowed.sum(axis=1).max()
+    for must, must_not in (([], []), (required, excluded)):
+        left = allowed[(allowed[:, must] == 1).all(axis=1) & (allowed[:, must_not] == 0).all(axis=1)]
+        arguments = {"required": np.array(must, dtype=int), "excluded": np.array(must_not, dtype=int)}
+        if len(left) == 0:
+            with pytest.raises(InfeasibleError, match=r"^(rows? |no )"):
+                constraint.best_given(scores, np.random.default_rng(0), **arguments)
+            continue
+        answer = constraint.best_given(scores, np.random.default_rng(0), **arguments)
+        assert answer.ratio == 1.0
+        x = np.isin(np.arange(scores.size), answer.indices)
+        assert (left == x).all(axis=1).any()
+        assert scores[answer.indices].sum() >= (left @ scores).max() - 1e-9 * np.abs(scores).sum()
+
+
+@settings(max_examples=80, deadline=None)
+@given(questions())
+def test_answers_violations_and_k_are_those_of_enumeration(question):
+    compare_with_enumeration(question)
+
+
+@pytest.mark.slow
+@settings(max_examples=1500, deadline=None)
+@given(questions())
+def test_answers_violations_and_k_are_those_of_enumeration_many_times(question):
+    compare_with_enumeration(question)
+
+
+def test_differences_far_below_the_tolerance_of_highs_are_seen():
+    """HiGHS stops within 1e-6; here the best is ahead by 1e-8 of the largest score."""
+    scores = np.array([1.0, 1.0, 1.0 + 1e-8, 1.0])
+    for seed in range(10):
+        assert Linear([[1, 1, 1, 1]], 1, 1).best(scores, rng=np.random.default_rng(seed)).indices.tolist() == [2]
+
+
+def test_a_row_is_kept_to_a_billionth_though_highs_allows_a_millionth():
+    constraint = Linear([[1.0, 1.0, 1e-7]], -np.inf, 1.0)
+    for seed in range(10):
+        assert constraint.best([1.0, 0.5, 0.9], rng=np.random.default_rng(seed)).indices.tolist() == [0]
+    assert constraint.violation([0, 2]) == pytest.approx(1e-7)
+
+
+def test_rounding_in_a_sum_does_not_break_a_row():
+    tenths = Linear([[0.1, 0.2, 0.3]], 0.6, 0.6)
+    assert tenths.violation([0, 1, 2]) == 0.0
+    assert tenths.best([-1.0, -1.0, -1.0]).indices.tolist() == [0, 1, 2]
+
+
+def test_sparse_matrices_of_any_kind_and_dense_ones_are_the_same():
+    dense = np.array([[1, 0, 2], [0, 1, 1]])
+    for matrix in (dense, dense.tolist(), csr_array(dense), coo_array(dense), csr_array(dense).tocsc()):
+        assert Linear(matrix, 1, 2).best([1.0, 5.0, 2.0], rng=np.random.default_rng(0)).indices.tolist() == [1, 2]
+
+
+def test_arms_that_score_nothing_are_taken_where_they_fit():
+    assert Linear([[1, 1, 1]], 0, 2).best(np.zeros(3)).indices.size == 2
+
+
+# -- ratios --------------------------------------------------------------------------------------------
+
+
+def hard_packing(n_arms, seed=0):
+    rng = np.random.default_rng(seed)
+    matrix = rng.integers(1, 60, (8, n_arms))
+    return matrix, matrix.sum(axis=1) / 2, rng.integers(1, 60, n_arms).astype(float)
+
+
+def test_under_a_gap_the_ratio_is_what_was_proved():
+    matrix, upper, scores = hard_packing(14)
+    best = (allowed_sets(matrix, -np.inf, upper) @ scores).max()
+    answer = Linear(matrix, -np.inf, upper, gap=0.2).best(scores, rng=np.random.default_rng(0))
+    assert 0.8 <= answer.ratio <= 1.0
+    assert answer.value >= answer.ratio * best - 1e-9
+
+
+@pytest.mark.parametrize("seconds", [1e-6, 0.003, 0.05])
+def test_under_a_time_limit_the_ratio_is_honest_or_there_is_a_clear_error(seconds):
+    matrix, upper, scores = hard_packing(40)
+    best = Linear(matrix, -np.inf, upper, gap=0.01).best(scores).value  # at least 0.99 of the best
+    constraint = Linear(matrix, -np.inf, upper, time_limit=seconds)
+    try:
+        answer = constraint.best(scores)
+    except TimeoutError as error:
+        assert str(error) == f"HiGHS found no allowed set within {seconds:g} seconds; raise time_limit"  # noqa: PT017
+        return
+    assert constraint.violation(answer.indices) == 0.0
+    assert np.isnan(answer.ratio) or answer.value >= answer.ratio * best - 1e-9
+
+
+def test_no_set_in_time_is_a_clear_error(monkeypatch):
+    monkeypatch.setattr(linear, "maximise", lambda *_, **__: Answer(None))
+    with pytest.raises(TimeoutError, match=r"^HiGHS found no allowed set within 0.5 seconds; raise time_limit$"):
+        Linear([[1, 1]], 1, 1, time_limit=0.5).best([1.0, 1.0])
+    assert Linear([[1, 1]], 1, 1, time_limit=0.5).k == 2  # all that is known
+
+
+def test_k_under_a_time_limit_is_a_bound():
+    matrix, upper, _ = hard_packing(60)
+    assert 30 <= Linear(matrix, -np.inf, upper, time_limit=1e-3).k <= 60
+
+
+def test_a_ratio_says_nothing_about_losses():
+    answer = Linear([[1, 1]], 1, 1, gap=0.5).best([-1.0, -2.0])
+    assert answer.ratio == 1.0 or np.isnan(answer.ratio)
+
+
+# -- infeasible ----------------------------------------------------------------------------------------
+
+
+def test_rows_that_conflict_are_named():
+    constraint = Linear(
+        [[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 1, 1], [1, 0, 1, 0]],
+        [2, -np.inf, 2, 0],
+        [np.inf, 3, np.inf, 2],
+        names=["north", "total", "south", "other"],
+    )
+    sentence = "rows north, total and south conflict: no set meets them all"
+    for _ in range(2):
+        with pytest.raises(InfeasibleError) as refusal:
+            constraint.best(np.ones(4))
+        assert str(refusal.value) == sentence
+        with pytest.raises(InfeasibleError) as refusal:
+            _ = constraint.k
+        assert str(refusal.value) == sentence
+
+
+def test_a_row_that_conflicts_with_nothing_but_itself_is_named_alone():
+    with pytest.raises(InfeasibleError, match=r"^no set meets row 1$"):
+        Linear([[1, 1], [2, 2]], [0, 3], [1, 3]).best([1.0, 1.0])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6))
+def test_none_of_the_rows_named_could_be_left_out(seed):
+    rng = np.random.default_rng(seed)
+    n_arms, n_rows = int(rng.integers(2, 6)), int(rng.integers(2, 9))
+    matrix = rng.integers(-1, 3, (n_rows, n_arms))
+    lower = rng.integers(-1, 4, n_rows).astype(float)
+    upper = lower + rng.integers(0, 2, n_rows)
+    constraint = Linear(matrix, lower, upper)
+    if len(allowed_sets(matrix, lower, upper)):
+        constraint.best(np.ones(n_arms))
+        return
+    with pytest.raises(InfeasibleError):
+        constraint.best(np.ones(n_arms))
+    named = constraint._conflicting_rows()
+    assert len(allowed_sets(matrix[named], lower[named], upper[named])) == 0
+    for row in named:
+        rest = [other for other in named if other != row]
+        assert not rest or len(allowed_sets(matrix[rest], lower[rest], upper[rest])) > 0
+    for row in named:
+        assert str(row) in constraint._conflict
+
+
+def test_too_many_rows_are_not_searched(monkeypatch):
+    monkeypatch.setattr(linear, "MOST_ROWS_EXPLAINED", 2)
+    with pytest.raises(InfeasibleError, match=r"^no set meets all 3 rows$"):
+        Linear([[1], [1], [1]], [0, 0, 1], [0, 1, 1]).best([1.0])
+
+
+def test_required_and_excluded_arms_that_leave_nothing_are_told_from_a_conflict():
+    constraint = Linear([[1, 1, 1]], 1, 1)
+    for required, excluded in (([0, 1], []), ([], [0, 1, 2])):
+        with pytest.raises(InfeasibleError, match=r"^no allowed set has all the required arms and none of the excl"):
+            constraint.best_given(
+                np.ones(3),
+                np.random.default_rng(0),
+                required=np.array(required, dtype=int),
+                excluded=np.array(excluded, dtype=int),
+            )
+
+
+# -- limits --------------------------------------------------------------------------------------------
+
+
+def test_limits_are_the_rows_that_bind_loosened_by_one():
+    constraint = Linear([[1, 1, 1], [1, 0, 0]], [-np.inf, 1], [2, 1], names=["total", "first"])
+    limits = {limit.name: limit.loosened for limit in constraint.limits(np.array([0, 1]))}
+    assert list(limits) == ["total at most 2", "first at most 1", "first at least 1"]
+    assert limits["total at most 2"].best([1.0, 1.0, 1.0]).indices.size == 3
+    assert limits["first at least 1"].best([-1.0, 1.0, 1.0]).indices.tolist() == [1, 2]
+    assert [limit.name for limit in constraint.limits([0])] == ["first at most 1", "first at least 1"]
+
+
+def test_a_copy_with_a_change_keeps_the_rest():
+    constraint = Linear([[1, 1, 1]], 0, 1, names=["total"], gap=0.1)
+    changed = constraint.with_(upper=2)
+    assert (changed.k, changed.names, changed.gap, constraint.k) == (2, ["total"], 0.1, 1)
+
+
+# -- overlapping quotas --------------------------------------------------------------------------------
+
+
+@st.composite
+def columns_and_bounds(draw):
+    n_arms = draw(st.integers(1, 6))
+    labels = st.lists(st.sampled_from("ab"), min_size=n_arms, max_size=n_arms)
+    columns = {"region": draw(labels), "age": draw(labels)}
+    at_least, at_most = {}, {}
+    for name, of_arm in columns.items():
+        at_least[name] = {g: draw(st.integers(0, min(2, of_arm.count(g)))) for g in sorted(set(of_arm))}
+        at_most[name] = {g: draw(st.integers(low, 3)) for g, low in at_least[name].items()}
+    total = draw(st.sampled_from([None, (0, 3), 2]))
+    scores = draw(st.lists(SCORES, min_size=n_arms, max_size=n_arms))
+    return columns, at_least, at_most, total, np.array(scores)
+
+
+@settings(max_examples=60, deadline=None)
+@given(columns_and_bounds())
+def test_overlapping_quotas_are_those_of_enumeration(question):
+    columns, at_least, at_most, total, scores = question
+    allowed = all_sets(scores.size)
+    low, high = (0, scores.size) if total is None else (total, total) if isinstance(total, int) else total
+    allowed = allowed[(allowed.sum(axis=1) >= low) & (allowed.sum(axis=1) <= high)]
+    for name, of_arm in columns.items():
+        for label, least in at_least[name].items():
+            taken = allowed @ (np.array(of_arm) == label)
+            allowed = allowed[(taken >= least) & (taken <= at_most[name][label])]
+    if total is None and all(least == 0 for each in at_least.values() for least in each.values()):
+        at_most["region"] = {**at_most["region"], "nowhere": 1}  # a group without arms is no matter
+    try:
+        constraint = overlapping_quotas(columns, at_least=at_least, at_most=at_most, total=total)
+    except ValueError as error:
+        assert str(error) == "overlapping_quotas needs at_least, at_most or total"  # noqa: PT017
+        return
+    if len(allowed) == 0:
+        with pytest.raises(InfeasibleError):
+            constraint.best(scores)
+        return
+    answer = constraint.best(scores)
+    assert (allowed == np.isin(np.arange(scores.size), answer.indices)).all(axis=1).any()
+    assert scores[answer.indices].sum() >= (allowed @ scores).max() - 1e-9 * np.abs(scores).sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_column_is_quotas(seed):
+    rng = np.random.default_rng(seed)
+    regions, scores = rng.integers(0, 4, 60), rng.standard_normal(60)
+    bounds = {"at_least": {0: 3, 2: 1}, "at_most": 9}
+    plain = Quotas(regions, **bounds, total=20)
+    one_column = overlapping_quotas(
+        {"region": regions}, at_least={"region": {0: 3, 2: 1}}, at_most={"region": 9}, total=20
+    )
+    assert one_column.best(scores).indices.tolist() == plain.best(scores).indices.tolist()
+    assert one_column.k == plain.k
+
+
+PEOPLE = {"region": ["north", "north", "south"], "age": ["young", "old", "old"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"at_least": {"region": {"north": 3}}}, "region 'north' needs at least 3 arms, 2 are there"),
+        ({"at_least": {"age": {"baby": 2}}}, "age 'baby' needs at least 2 arms, none are there"),
+        (
+            {"at_least": {"age": {"old": 2}}, "at_most": {"age": 1}},
+            "age 'old' needs at least 2 arms and at most 1",
+        ),
+        (
+            {"at_least": {"region": 1}, "at_most": {"age": {"old": 0}}},
+            "rows region 'south' and age 'old' conflict: no set meets them all",
+        ),
+        (
+            {"at_least": {"region": {"north": 2}}, "total": 1},
+            "rows region 'north' and total conflict: no set meets them all",
+        ),
+    ],
+)
+def test_overlapping_quotas_that_cannot_be_met_are_named(options, message):
+    with pytest.raises(InfeasibleError) as refusal:
+        overlapping_quotas(PEOPLE, **options).best(np.ones(3))
+    assert str(refusal.value) == message
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        (PEOPLE, {"at_most": {"city": 1}}, "a quota names column 'city'; the columns are 'region', 'age'"),
+        (PEOPLE, {"at_least": {"Age": 1}}, "a quota names column 'Age'; the columns are 'region', 'age'"),
+        (PEOPLE, {}, "overlapping_quotas needs at_least, at_most or total"),
+        ({}, {"total": 1}, "columns must hold at least one column of labels"),
+        ({"a": [1, 2], "b": [1]}, {"total": 1}, "columns must have one length, 'b' has 1 labels, not 2"),
+        ({"a": [[1]]}, {"total": 1}, "column 'a': groups must be hashable labels, one for each arm"),
+        (PEOPLE, {"total": (2, 1)}, "total must be a pair (low, high) with low <= high, got (2, 1)"),
+        (PEOPLE, {"total": -1}, "total must be a whole number of at least 0, got -1"),
+        (PEOPLE, {"at_most": {"age": -1}}, "at_most must be a whole number of at least 0, got -1"),
+    ],
+)
+def test_quotas_that_make_no_sense_are_refused(columns, options, message):
+    with pytest.raises(ValueError) as refusal:
+        overlapping_quotas(columns, **options)
+    assert str(refusal.value) == message
+
+
+# -- manners -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([1.0, 2.0], 0, 1), {}, "matrix must have shape (n_rows, n_arms), got (2,)"),
+        ((np.zeros((0, 3)), 0, 1), {}, "matrix must have at least one row and one arm, got shape (0, 3)"),
+        (([[np.nan]], 0, 1), {}, "matrix must be finite, got a NaN or an infinity"),
+        (([["x"]], 0, 1), {}, "matrix must be an array of real numbers, got list"),
+        (([[1, 1]], [0, 0], 1), {}, "lower must be a number or have shape (1,), one for each row, got (2,)"),
+        (([[1]], np.nan, 1), {}, "lower must be numbers, -infinity for no bound, got nan"),
+        (([[1]], np.inf, np.inf), {}, "lower must be numbers, -infinity for no bound, got inf"),
+        (([[1]], 0, -np.inf), {}, "upper must be numbers, infinity for no bound, got -inf"),
+        (([[1]], 2, 1), {"names": ["total"]}, "row total must be at least 2 and at most 1"),
+        (([[1]], 0, 1), {"names": ["a", "b"]}, "names must be one for each of the 1 rows, got 2"),
+        (([[1]], 0, 1), {"time_limit": 0}, "time_limit must be positive, got 0; it is in seconds"),
+        (([[1]], 0, 1), {"gap": -0.1}, "gap must not be negative, got -0.1"),
+    ],
+)
+def test_what_is_no_program_is_refused(arguments, options, message):
+    with pytest.raises(ValueError) as refusal:
+        Linear(*arguments, **options)
+    assert str(refusal.value) == message
+
+
+def test_a_program_of_the_empty_set_alone_has_no_k():
+    with pytest.raises(ValueError, match=r"^Linear allows the empty set only; loosen a row$"):
+        _ = Linear([[1, 1]], 0, 0).k
+
+
+def test_arms_that_are_not_there_are_refused():
+    with pytest.raises(ValueError, match=r"^indices must be from 0 to 1, got"):
+        Linear([[1, 1]], 0, 1).violation([2])
