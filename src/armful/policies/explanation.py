@@ -16,6 +16,9 @@ from armful.policies.scores import Scores
 
 Record = Mapping[str, Any]
 
+NUDGE = 1e-9
+"""By how much, relative to the largest score, arms are favoured for having been chosen already."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -33,11 +36,15 @@ class Problem:
     def solve_near(self, chosen: IntArray, constraint: Constraint, rng: np.random.Generator) -> Selection:
         """The best set under another constraint that, of equally good ones, keeps to the `chosen` arms."""
         scores = self.scores.value.copy()
-        scores[chosen] += 1e-9 * np.abs(scores).max()
-        indices = self._solve(scores, constraint, rng).indices
-        if self.objective is None:
-            return Selection(indices, float(self.scores.value[indices].sum()))
-        return Selection(indices, self.objective.value(self.scores.value, self.X, indices))
+        nudge = NUDGE * np.abs(scores).max()
+        scores[chosen] += nudge
+        found = self._solve(scores, constraint, rng)
+        return Selection(found.indices, found.value - nudge * int(np.isin(found.indices, chosen).sum()))
+
+    def gained(self, value: float, before: float) -> float:
+        """The difference of two values, with what a nudge makes of it rounded away."""
+        size = NUDGE * np.abs(self.scores.value).max() * 2 * max(self.constraint.k, 1)
+        return 0.0 if abs(value - before) <= size else value - before
 
     def _solve(self, scores: FloatArray, constraint: Constraint, rng: np.random.Generator) -> Selection:
         if self.objective is None:
@@ -88,7 +95,11 @@ def _arm(problem: Problem, indices: IntArray, value: float, arm: int, rng: np.ra
         without = problem.solve_near(indices, Excluding(problem.constraint, [arm]), rng)
     except InfeasibleError:
         return {**record, "runner_up": None, "loss": None}
-    return {**record, "runner_up": np.setdiff1d(without.indices, indices).tolist(), "loss": value - without.value}
+    return {
+        **record,
+        "runner_up": np.setdiff1d(without.indices, indices).tolist(),
+        "loss": problem.gained(value, without.value),
+    }
 
 
 def _price(problem: Problem, indices: IntArray, limit: Limit, value: float, rng: np.random.Generator) -> Record | None:
@@ -96,7 +107,7 @@ def _price(problem: Problem, indices: IntArray, limit: Limit, value: float, rng:
         loosened = problem.solve_near(indices, limit.loosened, rng)
     except InfeasibleError:
         return None  # there is no arm more to be had
-    return {"limit": limit.name, "price": loosened.value - value}
+    return {"limit": limit.name, "price": problem.gained(loosened.value, value)}
 
 
 def _table(records: Sequence[Record]) -> str:
