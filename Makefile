@@ -36,14 +36,14 @@ demo: $(READY)
 	$(BIN)/armful reproduce --sizes 2,4,8,16 --runs 20 --out demo
 
 test: $(READY)
-	$(BIN)/python -m pytest --basetemp=.cache/pytest
+	$(BIN)/python -m pytest -n auto --dist loadscope --basetemp=.cache/pytest
 
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --basetemp=.cache/pytest -q -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist loadscope --basetemp=.cache/pytest -q -m "not slow"
 
 bench: $(READY)
 	$(BIN)/python benchmarks/simulation.py

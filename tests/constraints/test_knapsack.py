@@ -30,6 +30,14 @@ class TestAtMostContract(ConstraintContract):
         return Knapsack(costs, costs.min() + 3 * rng.random(), at_most=int(rng.integers(1, 4))), costs.size
 
 
+class TestScoresAsTheyAreContract(TestWholeCostsContract):
+    """Ties by exchanges, as where there are too many states otherwise."""
+
+    @pytest.fixture(autouse=True)
+    def no_states(self, monkeypatch):
+        monkeypatch.setattr(cores, "FEW_STATES", 0)
+
+
 class TestTimeLimitContract(ConstraintContract):
     """With time enough it is as without a limit."""
 
@@ -92,8 +100,17 @@ def test_answers_violations_and_k_are_those_of_enumeration(question):
 @given(questions())
 def test_so_they_are_when_highs_does_all_the_work(question):
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cores, "FEW_STATES", 0)
         patch.setattr(cores, "MOST_STATES", 0)
         patch.setattr(cores, "CORE_SIZES", (1, 2))
+        compare_with_enumeration(question)
+
+
+@settings(max_examples=100, deadline=None)
+@given(questions())
+def test_so_they_are_when_random_numbers_make_too_many_states(question):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cores, "FEW_STATES", 0)
         compare_with_enumeration(question)
 
 
@@ -129,6 +146,7 @@ def test_what_bounds_decide_never_changes_the_value(kind, at_most, seed, monkeyp
     plain = Linear(np.array(rows), -np.inf, [budget, at_most] if at_most else budget).best(scores).value
     tolerance = 1e-9 * np.abs(scores).sum()
     assert constraint.best(scores).value == pytest.approx(plain, abs=tolerance)
+    monkeypatch.setattr(cores, "FEW_STATES", 0)
     monkeypatch.setattr(cores, "MOST_STATES", 0)
     monkeypatch.setattr(cores, "CORE_SIZES", (5, 20))
     assert constraint.best(scores).value == pytest.approx(plain, abs=tolerance)
@@ -150,11 +168,22 @@ def test_a_hundred_thousand_arms_reach_the_relaxation_within_one_arm():
     assert answer.ratio == 1.0
 
 
+@pytest.mark.parametrize("at_most", [None, 700])
+def test_thousands_of_equal_scores_are_no_trouble(at_most):
+    """As many as the cheapest that fit, though not the cheapest themselves."""
+    costs = np.random.default_rng(0).integers(50, 1000, 5_000)
+    constraint = Knapsack(costs, 100_000, at_most=at_most)
+    one, other = (constraint.best(np.ones(5_000), rng=np.random.default_rng(seed)).indices for seed in (1, 2))
+    assert one.size == other.size == constraint.k
+    assert one.tolist() != other.tolist()
+
+
 @pytest.mark.parametrize("seconds", [1e-9, 1e-3, 0.02])
 @pytest.mark.parametrize("at_most", [None, 60])
 def test_under_a_time_limit_the_ratio_is_honest(seconds, at_most, monkeypatch):
     scores, costs = instance("proportional", 400, 0)
     best = Knapsack(costs, 0.3 * costs.sum(), at_most=at_most).best(scores).value
+    monkeypatch.setattr(cores, "FEW_STATES", 0)
     monkeypatch.setattr(cores, "MOST_STATES", 0)  # so that time is short
     constraint = Knapsack(costs, 0.3 * costs.sum(), at_most=at_most, time_limit=seconds)
     answer = constraint.best(scores)

@@ -138,6 +138,23 @@ def test_a_row_is_kept_to_a_billionth_though_highs_allows_a_millionth():
     assert constraint.violation([0, 2]) == pytest.approx(1e-7)
 
 
+def test_so_it_is_beside_coefficients_that_are_far_larger():
+    constraint = Linear([[1e4, 1.0, 1e-8]], -np.inf, 1.0)
+    for seed in range(10):
+        assert constraint.best([1.0, 1.0, 0.9], rng=np.random.default_rng(seed)).indices.tolist() == [1]
+
+
+def test_so_it_is_where_many_sets_are_nearly_allowed():
+    constraint = Linear([[1.0, *[1e-7] * 8]], -np.inf, 1.0)
+    assert constraint.best([100.0, *[1.0] * 8], rng=np.random.default_rng(0)).indices.tolist() == [0]
+
+
+def test_sets_of_different_size_and_shape_that_tie_all_come_up():
+    """One arm worth 2, or two worth 1 each. False alarms: 2^-59."""
+    constraint, rng = Linear([[2, 1, 1]], -np.inf, 2), np.random.default_rng(0)
+    assert {tuple(constraint.best([2.0, 1.0, 1.0], rng=rng).indices) for _ in range(60)} == {(0,), (1, 2)}
+
+
 def test_rounding_in_a_sum_does_not_break_a_row():
     tenths = Linear([[0.1, 0.2, 0.3]], 0.6, 0.6)
     assert tenths.violation([0, 1, 2]) == 0.0

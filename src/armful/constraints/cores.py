@@ -19,8 +19,14 @@ from armful.constraints.programs import Rows, maximise, sparse
 
 Mask = NDArray[np.bool_]
 
-MOST_STATES = 20_000_000
-"""States of the dynamic programme in all; a core that needs more goes to HiGHS."""
+TIES = 1e-12
+"""Ties are broken by adding this much of the mean score to each arm, times a random number from 0 to 1."""
+
+ROUNDING = 1e-11
+"""Values that differ by less, relative to their size, are equal."""
+
+FEW_STATES, MOST_STATES = 2_000_000, 20_000_000
+"""States of the dynamic programme in all, with ties broken and without; a core that needs more goes to HiGHS."""
 
 CORE_SIZES = (200, 2_000)
 
@@ -61,18 +67,31 @@ class Found:
 
 
 def best_that_fits(problem: Problem, rng: Generator) -> Found:
-    """The set with the largest sum of scores; with a deadline perhaps not the best, but with a bound."""
+    """The set with the largest sum of scores; with a deadline perhaps not the best, but with a bound.
+
+    Ties are broken by random numbers added to the scores. Where these make too many states (thousands of arms at one
+    cap, say) the scores go in as they are, and chosen arms change places at random with others of the same score.
+    """
     if problem.costs.sum() <= problem.capacity and problem.scores.size <= problem.at_most:
         value = float(problem.scores.sum())
         return Found(np.ones(problem.scores.size, dtype=bool), value, value, proved=True)
+    asked = replace(problem, scores=problem.scores + TIES * problem.scores.mean() * rng.random(problem.scores.size))
+    relaxed, found = _of_any_size(asked, FEW_STATES)
+    if not (found.proved or problem.late()):
+        asked = problem
+        relaxed, found = _of_any_size(problem, MOST_STATES)
+    if found.chosen.sum() > problem.at_most:
+        relaxed, found = _by_prices(asked)
+    if not (found.proved or problem.late()):
+        found = _by_highs(asked, relaxed, found, rng)
+    return _exchanged(problem, found, rng)
+
+
+def _of_any_size(problem: Problem, most_states: int) -> tuple[Relaxation, Found]:
     relaxed, found = _by_density(problem)
-    if found.proved or (step := _by_dynamic_programming(problem, relaxed, found)) is None:
-        step = found
-    if step.chosen.sum() <= problem.at_most and (step.proved or problem.late()):
-        return step
-    if step.chosen.sum() > problem.at_most:  # the best of any size has too many
-        relaxed, step = _by_prices(problem)
-    return _by_highs(problem, relaxed, step, rng)
+    if found.proved:
+        return relaxed, found
+    return relaxed, _by_dynamic_programming(problem, relaxed, found, most_states) or found
 
 
 def _by_density(problem: Problem) -> tuple[Relaxation, Found]:
@@ -106,7 +125,7 @@ def _filled(problem: Problem, taken: Mask, others: IntArray, left: float, bound:
     return Found(chosen, float(problem.scores[chosen].sum()), bound)
 
 
-def _by_dynamic_programming(problem: Problem, relaxed: Relaxation, found: Found) -> Found | None:
+def _by_dynamic_programming(problem: Problem, relaxed: Relaxation, found: Found, most_states: int) -> Found | None:
     """The best set of any size, or None if there are too many states.
 
     A state is a set that disagrees with the relaxation about some of the arms looked at so far, in rising order of
@@ -117,18 +136,18 @@ def _by_dynamic_programming(problem: Problem, relaxed: Relaxation, found: Found)
     base = float(problem.scores[relaxed.taken].sum())
     left = problem.capacity - math.fsum(problem.costs[relaxed.taken].tolist())
     best = found.value - base
-    slack = 1e-14 * float(problem.scores.max())
+    margin = _step(problem.scores) or -1e-14 * float(problem.scores.max())  # a better set is better by this much
     order = np.argsort(relaxed.loss)
     costs, values = np.zeros(1), np.zeros(1)  # of the states, beyond the relaxation's, both rising
     history: list[tuple[int, IntArray]] = []
     n_states = 0
     for arm in order.tolist():
-        if relaxed.loss[arm] > relaxed.unit * left - best + slack:
+        if relaxed.loss[arm] > relaxed.unit * left - best - margin:
             break
         if problem.late():
             return found
         n_states += costs.size
-        if n_states > MOST_STATES:
+        if n_states > most_states:
             return None
         more_costs = np.concatenate([costs, costs + sign[arm] * problem.costs[arm]])
         more_values = np.concatenate([values, values + sign[arm] * problem.scores[arm]])
@@ -138,7 +157,8 @@ def _by_dynamic_programming(problem: Problem, relaxed: Relaxation, found: Found)
         fit = int(np.searchsorted(more_costs[kept], left, side="right"))
         if fit:
             best = max(best, float(more_values[kept[fit - 1]]))
-        kept = kept[more_values[kept] + relaxed.unit * (left - more_costs[kept]) >= best - slack]
+        bounds = more_values[kept] + relaxed.unit * (left - more_costs[kept])
+        kept = kept[(bounds >= best + margin) | (more_values[kept] == best)]
         history.append((costs.size, kept.astype(np.int32)))
         costs, values = more_costs[kept], more_values[kept]
     fit = int(np.searchsorted(costs, left, side="right"))
@@ -152,6 +172,14 @@ def _by_dynamic_programming(problem: Problem, relaxed: Relaxation, found: Found)
             state -= n_before
     value = float(problem.scores[chosen].sum())
     return Found(chosen, value, value, proved=True)
+
+
+def _step(scores: FloatArray) -> float:
+    """Nearly the smallest score if all are multiples of it, which values then are too; otherwise 0."""
+    smallest = float(scores.min())
+    if smallest < 1e-9 * scores.max() or (np.fmod(scores, smallest) != 0).any():
+        return 0.0
+    return (1 - 1e-6) * smallest
 
 
 def _by_prices(problem: Problem) -> tuple[Relaxation, Found]:
@@ -184,14 +212,12 @@ def _by_prices(problem: Problem) -> tuple[Relaxation, Found]:
         if problem.late():
             break
     assert relaxed is not None
-    return relaxed, replace(found, bound=relaxed.bound, proved=found.value >= relaxed.bound)
+    return relaxed, replace(found, bound=relaxed.bound, proved=found.value >= (1 - ROUNDING) * relaxed.bound)
 
 
 def _by_highs(problem: Problem, relaxed: Relaxation, found: Found, rng: Generator) -> Found:
     """The core by HiGHS: first a small one for a good value, then all arms that this value leaves undecided."""
-    if found.proved:
-        return found
-    slack = 1e-12 * relaxed.bound
+    slack = ROUNDING * relaxed.bound
     for size in (*CORE_SIZES, problem.scores.size):
         undecided = relaxed.loss <= relaxed.bound - found.value + slack
         core = np.argsort(np.where(undecided, relaxed.loss, np.inf))[: min(size, int(undecided.sum()))]
@@ -231,3 +257,22 @@ def _with_core(
         if value > found.value:
             found = Found(chosen, value, found.bound)
     return found, found.value if answer.proved else base + answer.bound
+
+
+def _exchanged(problem: Problem, found: Found, rng: Generator) -> Found:
+    """Chosen arms and others of the same score that fit in their place, exchanged at random."""
+    scores, costs, chosen = problem.scores, problem.costs, found.chosen.copy()
+    order = rng.permutation(scores.size)
+    order = order[np.argsort(scores[order], kind="stable")]
+    same = scores[order[1:]] == scores[order[:-1]]
+    differ = chosen[order[1:]] != chosen[order[:-1]]
+    pairs = np.flatnonzero(same & differ & (rng.random(same.size) < 0.5))
+    left = problem.capacity - math.fsum(costs[chosen].tolist())
+    for one, other in zip(order[pairs].tolist(), order[pairs + 1].tolist(), strict=True):
+        if chosen[one] == chosen[other]:
+            continue
+        dearer = (costs[other] - costs[one]) * (1 if chosen[one] else -1)
+        if dearer <= left:
+            chosen[one], chosen[other] = chosen[other], chosen[one]
+            left -= dearer
+    return replace(found, chosen=chosen)

@@ -15,9 +15,6 @@ from armful.constraints.programs import TOLERANCE
 from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 
-TIES = 1e-12
-"""Ties are broken by adding this much of the mean score to each arm, times a random number from 0 to 1."""
-
 
 class Knapsack(Changeable):
     """Arms that together cost no more than the budget, and none whose score is negative.
@@ -119,8 +116,7 @@ class Knapsack(Changeable):
         if arms.size == 0 or places == 0:
             return NO_ARMS, 0.0, True
         scale = 2.0 ** -math.floor(math.log2(scores.max()))
-        scaled = scale * scores
-        scaled += TIES * scaled.mean() * rng.random(scaled.size)
+        scaled = np.maximum(scale * scores, 1e-300)  # beside 1e200, 1e-200 is nothing, but not 0
         found = best_that_fits(Problem(scaled, self._prices[arms], capacity, places, deadline), rng)
         return arms[found.chosen], found.bound / scale, found.proved
 
