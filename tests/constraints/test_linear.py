@@ -34,7 +34,7 @@ class TestWholeNumbersContract(ConstraintContract):
 
 
 class TestRealNumbersContract(ConstraintContract):
-    instances = 3
+    instances = 2
 
     def constraint(self, rng):
         n_arms = int(rng.integers(2, 8))
@@ -149,10 +149,13 @@ def test_so_it_is_where_many_sets_are_nearly_allowed():
     assert constraint.best([100.0, *[1.0] * 8], rng=np.random.default_rng(0)).indices.tolist() == [0]
 
 
-def test_sets_of_different_size_and_shape_that_tie_all_come_up():
-    """One arm worth 2, or two worth 1 each. False alarms: 2^-59."""
-    constraint, rng = Linear([[2, 1, 1]], -np.inf, 2), np.random.default_rng(0)
-    assert {tuple(constraint.best([2.0, 1.0, 1.0], rng=rng).indices) for _ in range(60)} == {(0,), (1, 2)}
+def test_equally_good_sets_of_different_shape_all_come_up():
+    """No two neighbours of four in a row: the order of arms and rows alone would not show them to HiGHS differently.
+
+    Each comes up in about a third of the draws. False alarms: below 1e-7.
+    """
+    constraint, rng = Linear([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]], 0, 1), np.random.default_rng(0)
+    assert {tuple(constraint.best(np.ones(4), rng=rng).indices) for _ in range(60)} == {(0, 2), (0, 3), (1, 3)}
 
 
 def test_rounding_in_a_sum_does_not_break_a_row():

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from armful import InfeasibleError, NestedQuotas, Quotas
+from armful.constraints import groups
 from armful.testing import ConstraintContract
 
 
@@ -104,3 +105,24 @@ def test_what_cannot_be_met_is_said(options, message):
     places = {"region": ["n", "n", "n", "s", "s"], "city": ["a", "a", "b", "c", "c"]}
     with pytest.raises(ValueError, match=message):
         NestedQuotas(**{"groups": places, **options})
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_shortlist_of_many_arms_gives_the_same_set_as_all_of_them(seed, monkeypatch):
+    """With and without the shortlist, bounds tight and loose, lower bounds that lie far below the best arms."""
+    rng = np.random.default_rng(seed)
+    n = 25_000
+    city = rng.integers(60, size=n)
+    scores = rng.standard_normal(n) + (city % 7 == 0) * -5.0
+    free = NestedQuotas(
+        {"region": city % 6, "city": city},
+        at_least={"region": int(rng.integers(0, 40)), "city": int(rng.integers(0, 6))},
+        at_most={"region": int(rng.integers(60, 200)), "city": int(rng.integers(8, 60))},
+    )
+    total = int(rng.integers(free.k * 9 // 10, free.k + 1))
+    quotas = free.with_(total=total if seed % 2 else (0, total))
+    quick = quotas.best(scores, rng=rng)
+    monkeypatch.setattr(groups, "MANY_ARMS", n + 1)
+    plain = quotas.best(scores, rng=rng)
+    assert quotas.violation(quick.indices) == 0.0
+    assert quick.indices.tolist() == plain.indices.tolist()

@@ -13,6 +13,9 @@ from armful.constraints.cardinality import largest
 from armful.constraints.growing import BoolArray
 from armful.errors import InfeasibleError
 
+MANY_ARMS, SHORTLIST = 20_000, 4
+"""From so many arms on, `SHORTLIST` times the total of them is looked at first."""
+
 Counts = int | Mapping[Hashable, int]
 Total = int | tuple[int, int] | None
 
@@ -158,10 +161,45 @@ def best_in_levels(
     m. The best division of a number among concave gains takes the largest next gains, whichever group they are in:
     so the spare arms of all groups within a larger one are ranked together, its lower bound turns the best of them
     into needed ones, and its upper bound drops the worst. Required arms are needed from the start.
+
+    Where the total is a small part of many arms, a shortlist of the best is tried first: when it fills the total, no
+    arm below it could have come in.
     """
-    n_arms = scores.size
-    needed, spare = np.zeros(n_arms, dtype=bool), np.ones(n_arms, dtype=bool)
-    needed[required], spare[required], spare[excluded] = True, False, False
+    spare = np.ones(scores.size, dtype=bool)
+    spare[required], spare[excluded] = False, False
+    high = total[1]
+    if scores.size >= MANY_ARMS and SHORTLIST * high < scores.size:
+        least = float(np.partition(scores, -SHORTLIST * high)[-SHORTLIST * high])
+        shortlist = spare & _worth_a_look(levels, scores >= least)
+        chosen, last = _best_of(shortlist, levels, total, scores, rng, required)
+        filled = chosen.size == high and last >= least
+        if filled and not any(level.violation(chosen) for level in levels):
+            return chosen
+    return _best_of(spare, levels, total, scores, rng, required)[0]
+
+
+def _worth_a_look(levels: Sequence[Level], good: BoolArray) -> BoolArray:
+    """Good arms, and all arms of groups that need more than they have of them."""
+    wanted = good.copy()
+    for level in levels:
+        of_arm = level.groups.of_arm
+        lacking = np.bincount(of_arm[good], minlength=len(level.groups.labels)) < level.lower
+        if lacking.any():
+            wanted |= lacking[of_arm]
+    return wanted
+
+
+def _best_of(
+    spare: BoolArray,
+    levels: Sequence[Level],
+    total: tuple[int, int],
+    scores: FloatArray,
+    rng: Generator,
+    required: IntArray,
+) -> tuple[IntArray, float]:
+    """The best set of required and spare arms, and the least score that was chosen without need."""
+    spare, needed = spare.copy(), np.zeros(scores.size, dtype=bool)
+    needed[required] = True
     for level in levels:
         of_arm = level.groups.of_arm
         taken = np.bincount(of_arm[needed], minlength=len(level.groups.labels))
@@ -178,7 +216,8 @@ def best_in_levels(
     candidates = candidates[largest(scores[None, candidates], size, [rng])[0]]
     forced = max(low - kept.size, 0)
     wanted = candidates[forced:][scores[candidates[forced:]] >= 0]
-    return np.sort(np.concatenate([kept, candidates[:forced], wanted]))
+    taken = np.concatenate([candidates[:forced], wanted])
+    return np.sort(np.concatenate([kept, taken])), float(scores[taken].min(initial=np.inf))
 
 
 def _by_group_and_score(arms: IntArray, scores: FloatArray, of_arm: IntArray, rng: Generator) -> IntArray:
