@@ -1,7 +1,21 @@
 import numpy as np
 import pytest
 
-from armful import AtMost, Excluding, InfeasibleError, OneOf, Quotas, Requiring, Selection, TopK
+from armful import (
+    Assignment,
+    AtMost,
+    Excluding,
+    InfeasibleError,
+    Knapsack,
+    Linear,
+    OneOf,
+    Path,
+    Quotas,
+    Requiring,
+    Selection,
+    SpanningTree,
+    TopK,
+)
 from armful.testing import ConstraintContract
 from tests.constraints.test_nested import random_nested
 
@@ -26,19 +40,25 @@ class Neighbours:
         return float(len(indices) != 2 or abs(indices[0] - indices[1]) != 1)
 
 
+RING = [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3), (3, 1), (2, 1)]
+
+INNER = [
+    lambda rng, n: TopK(int(rng.integers(1, n - 1))),
+    lambda rng, n: AtMost(int(rng.integers(1, n))),
+    lambda rng, n: Quotas(np.arange(n) % 2, at_least={0: 1}, at_most=2),
+    lambda rng, n: OneOf([[0, 1], [2, 3], [1, 2, 3], [0]]),
+    lambda rng, n: Neighbours(n),
+    lambda rng, n: Assignment(np.arange(n) // 3, np.arange(n) % 3),
+    lambda rng, n: Knapsack(rng.integers(1, 4, n), int(rng.integers(3, 8))),
+    lambda rng, n: Linear(rng.integers(0, 3, (2, n)), 1, 4),
+    lambda rng, n: Path([*RING[: n - 2], (0, 2), (2, 0)], 0, 2, directed=bool(rng.integers(2))),
+    lambda rng, n: SpanningTree([*RING[:4], *[(0, 2)] * (n - 4)]),
+    random_nested,
+]
+
+
 def inner(rng, n):
-    kind = rng.integers(6)
-    if kind == 0:
-        return TopK(int(rng.integers(1, n - 1)))
-    if kind == 1:
-        return AtMost(int(rng.integers(1, n)))
-    if kind == 2:
-        return Quotas(np.arange(n) % 2, at_least={0: 1}, at_most=2)
-    if kind == 3:
-        return OneOf([[0, 1], [2, 3], [1, 2, 3], [0]])
-    if kind == 4:
-        return Neighbours(n)
-    return random_nested(rng, n)
+    return INNER[rng.integers(len(INNER))](rng, n)
 
 
 def possible(make, rng):
@@ -54,7 +74,7 @@ def possible(make, rng):
 
 
 class TestExcluding(ConstraintContract):
-    instances = 40
+    instances = 50
     k_is_exact = False
 
     def constraint(self, rng):
@@ -62,7 +82,7 @@ class TestExcluding(ConstraintContract):
 
 
 class TestRequiring(ConstraintContract):
-    instances = 40
+    instances = 50
     k_is_exact = False
 
     def constraint(self, rng):
@@ -70,7 +90,7 @@ class TestRequiring(ConstraintContract):
 
 
 class TestBoth(ConstraintContract):
-    instances = 40
+    instances = 50
     k_is_exact = False
 
     def constraint(self, rng):
