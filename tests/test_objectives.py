@@ -17,6 +17,7 @@ from armful import (
     NestedQuotas,
     OneOf,
     Quotas,
+    Requiring,
     TopK,
     simulate,
 )
@@ -237,3 +238,151 @@ def test_regret_under_an_objective_is_the_ratios_share_of_the_best_less_what_was
             most = best_by_enumeration(shown.objective, shown.mean, shown.features, shown.constraint).value
             had = shown.objective.value(shown.mean, shown.features, choice.indices)
             assert result.regret[i, t] == pytest.approx((1 - 1 / math.e) * most - had)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_harmful_arms_are_left_out_where_the_size_is_free(seed):
+    """Against plain greedy that stops when the best gain is negative."""
+    rng = np.random.default_rng(seed)
+    X, rewards = rng.standard_normal((40, 3)), rng.standard_normal(40) - 1.0
+    objective = Diverse(weight=0.6)
+    expected = []
+    while len(expected) < 15:
+        rest = [i for i in range(40) if i not in expected]
+        now = objective.value(rewards, X, np.array(expected, dtype=np.int64))
+        gains = [objective.value(rewards, X, np.array([*expected, i])) - now for i in rest]
+        if max(gains) < 0:
+            break
+        expected.append(rest[int(np.argmax(gains))])
+    assert best(objective, rewards, X, AtMost(15), rng).indices.tolist() == expected
+
+
+class Pairs:
+    """Not submodular: arms 38 and 39 are worth much together and nothing alone."""
+
+    lipschitz = 1.0
+
+    def value(self, rewards, X, indices):
+        return float(rewards[indices].sum() + (10.0 if {38, 39} <= set(indices.tolist()) else 0.0))
+
+
+def test_an_objective_that_is_not_submodular_is_looked_at_in_full():
+    rewards = np.concatenate([np.full(37, 0.5), [0.6, 1.0, 0.1]])
+    answer = best(Pairs(), rewards, np.ones((40, 1)), TopK(2), np.random.default_rng(0))
+    assert set(answer.indices.tolist()) == {38, 39}
+
+
+class NotMonotone:
+    """Submodular, but arm 0 spoils the others."""
+
+    lipschitz, submodular = 1.0, True
+
+    def value(self, rewards, X, indices):
+        return float(rewards[indices].sum() - (0.99 * (indices.size - 1) if 0 in indices else 0.0))
+
+
+def test_no_ratio_is_stated_for_an_objective_that_is_not_monotone():
+    answer = best(NotMonotone(), np.array([1.01, *[1.0] * 11]), np.ones((12, 1)), AtMost(10), np.random.default_rng(0))
+    assert math.isnan(answer.ratio)
+
+    class Claims(NotMonotone):
+        monotone = True
+
+    class TestClaims(ObjectiveContract):
+        def objective(self, n_arms, rng):
+            return Claims()
+
+    with pytest.raises(AssertionError, match="worth fell"):
+        TestClaims().test_a_monotone_objective_never_falls_as_the_set_grows()
+
+
+@pytest.mark.parametrize(
+    ("constraint", "error"),
+    [
+        (Excluding(TopK(3), [0, 1, 2, 3]), armful.InfeasibleError),
+        (Excluding(Quotas("aabbcc", exactly=1), [0, 1]), armful.InfeasibleError),
+        (Excluding(Quotas("aabbcc", at_most=2, total=5), [0, 1]), armful.InfeasibleError),
+        (Requiring(Quotas("aabbcc", at_most=1), [0, 1]), armful.InfeasibleError),
+        (Excluding(TopK(1), [17]), ValueError),
+        (Excluding(OneOf([[0]]), [1]), ValueError),
+    ],
+)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_what_cannot_be_met_is_said_under_an_objective_too(constraint, error, sign):
+    with pytest.raises(error):
+        best(Diverse(weight=1.0), sign * np.ones(6), np.eye(6), constraint, np.random.default_rng(0))
+
+
+def test_required_arms_are_in_a_diverse_set():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((9, 2))
+    answer = best(Diverse(weight=1.0), np.arange(9.0), X, Requiring(Excluding(TopK(3), [8]), [0]), rng)
+    assert 0 in answer.indices
+    assert 8 not in answer.indices
+    assert answer.indices.size == 3
+    assert math.isnan(answer.ratio)
+
+
+@pytest.mark.parametrize("wrong", [3, "diverse", Diverse])
+def test_what_is_no_objective_is_refused(wrong):
+    with pytest.raises(ValueError, match="objective must be"):
+        C2UCB(n_features=2).choose(np.eye(2), TopK(1), objective=wrong)
+
+
+class Changing:
+    """Sets of unequal size, and an objective that changes while the means stay the same."""
+
+    n_features = 2
+
+    def rounds(self, n_rounds, rng):
+        X = rng.uniform(-1, 1, (7, 2))
+        mean = X @ np.array([1.5, -1.5])
+        for t in range(n_rounds):
+            yield Round(X, AtMost(4), mean, noise=0.1, objective=Diverse(weight=0.1 + 0.1 * t))
+
+
+def test_sets_of_unequal_size_under_a_changing_objective_are_simulated_as_alone():
+    policy = C2UCB(n_features=2, radius=0.01)
+    together = simulate(policy, Changing(), rounds=6, repetitions=5, seed=2)
+    assert len(np.unique(together.pulled)) > 1
+    for i in range(5):
+        alone = run_alone(policy, Changing(), 6, 2, i)
+        np.testing.assert_allclose(together.regret[i], alone.regret[0], rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(together.pulled[i], alone.pulled[0])
+
+
+class Sloppy:
+    """A constraint of a user's own that is only half right, and says so."""
+
+    k = 1
+
+    def best(self, scores, X=None, rng=None):
+        assert X is not None
+        return armful.Selection(np.array([0]), float(np.asarray(scores)[0]), 0.5)
+
+    def violation(self, indices):
+        return float(len(indices) != 1)
+
+
+class SloppyWorld:
+    n_features = 2
+
+    def rounds(self, n_rounds, rng):
+        for _ in range(n_rounds):
+            X = rng.random((3, 2))
+            yield Round(X, sloppy, X.sum(axis=1))
+
+
+sloppy = Sloppy()
+
+
+def test_thompson_warns_of_an_approximate_choice_in_a_simulation_too():
+    with pytest.warns(UserWarning, match="may lose linearly"):
+        simulate(CombLinTS(n_features=2), SloppyWorld(), rounds=2, repetitions=2)
+    simulate(C2UCB(n_features=2), SloppyWorld(), rounds=2, repetitions=2)
+
+
+def test_a_restriction_of_an_approximate_constraint_claims_no_proof():
+    with pytest.raises(armful.InfeasibleError, match="no set that was found has all 1 required arms"):
+        Requiring(sloppy, [1]).best([1.0, 2.0], np.eye(2))
+    assert math.isnan(Requiring(sloppy, [0]).best([1.0, 2.0], np.eye(2)).ratio)

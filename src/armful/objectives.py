@@ -12,6 +12,8 @@ from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, Selection
 from armful.constraints.growing import Growth
+from armful.constraints.selection import NO_ARMS
+from armful.errors import InfeasibleError
 from armful.ridge import RidgeState
 
 FIRST_LOOK = 32
@@ -25,7 +27,8 @@ class Objective(Protocol):
     """What a set is worth: monotone in the rewards, and changing by at most `lipschitz` per unit of a reward.
 
     This is all that an objective of your own needs. If what an arm adds never grows as the set grows, say
-    `submodular = True`; an `extra(X)` as in `Diverse` makes it fast.
+    `submodular = True`, and if it is never negative where rewards are not, `monotone = True`: greedy then knows how
+    good it is. An `extra(X)` as in `Diverse` makes it fast.
     """
 
     lipschitz: float
@@ -63,7 +66,7 @@ class Diverse:
     """
 
     lipschitz = 1.0
-    submodular = True
+    submodular = monotone = True
 
     def __init__(self, *, weight: float, scale: float = 1.0) -> None:
         self.weight = checks.at_least_zero("weight", weight)
@@ -110,10 +113,10 @@ class Coverage:
     """
 
     lipschitz = 1.0
-    submodular = True
+    submodular = monotone = True
 
     def __init__(self, topics: ArrayLike, *, weight: float, saturation: str = "once") -> None:
-        self.topics = checks.floats("topics", topics)
+        self.topics = checks.floats("topics", topics).copy()
         checks.refuse_not_finite("topics", self.topics)
         if self.topics.ndim != 2 or (self.topics < 0).any():
             raise ValueError(f"topics must be (n_arms, n_topics) numbers of at least 0, got shape {self.topics.shape}")
@@ -168,33 +171,46 @@ def best_by_enumeration(objective: Objective, rewards: FloatArray, X: FloatArray
 def best(objective: Objective, scores: ArrayLike, X: FloatArray, constraint: Constraint, rng: Generator) -> Selection:
     """A set that is worth much, by adding the arm that adds most, again and again; ties at random.
 
-    The ratio is what theory gives: for a submodular objective and scores that are not negative 1 - 1/e where only the
-    size is limited, 1/2 under quotas (Nemhauser, Wolsey and Fisher 1978); otherwise it is unknown, NaN.
+    The ratio is what theory gives: for a monotone submodular objective and scores that are not negative 1 - 1/e where
+    only the size is limited, 1/2 under quotas (Nemhauser, Wolsey and Fisher 1978); otherwise it is unknown, NaN.
     """
     rewards = checks.vector("scores", scores, len(X))
     grows: Any = getattr(constraint, "growth", None)
     if grows is None:
         raise ValueError(
-            f"objectives work with TopK, AtMost, Quotas, NestedQuotas and Excluding of these, got {constraint!r}"
+            f"objectives work with TopK, AtMost, Quotas and NestedQuotas, restricted or not, got {constraint!r}"
         )
     growth: Growth = grows(len(X))
+    if not callable(getattr(objective, "value", None)) or isinstance(objective, type):
+        raise ValueError(f"objective must be one of armful's or your own, like Diverse(weight=1.0), got {objective!r}")
     extra = objective.extra(X) if hasattr(objective, "extra") else _Differences(objective, rewards, X)
     submodular = bool(getattr(objective, "submodular", False))
-    chosen = _greedy(extra, rewards, growth, rng, lazy=submodular)
+    chosen = _greedy(extra, rewards, growth, rng, getattr(constraint, "must_have", NO_ARMS), lazy=submodular)
+    if constraint.violation(chosen) > 0:
+        raise InfeasibleError(f"no allowed set was found under {constraint!r}; too many arms are required or excluded")
     value = objective.value(rewards, X, chosen)
-    guaranteed = submodular and (rewards >= 0).all()
+    guaranteed = submodular and getattr(objective, "monotone", False) and bool((rewards >= 0).all())
+    guaranteed = guaranteed and not getattr(constraint, "must_have", NO_ARMS).size
     ratio = (1 - 1 / math.e if growth.counts_only else 0.5) if guaranteed else float("nan")
     return Selection(chosen, value, ratio)
 
 
-def _greedy(extra: Extra, rewards: FloatArray, growth: Growth, rng: Generator, *, lazy: bool) -> IntArray:
+def _greedy(
+    extra: Extra, rewards: FloatArray, growth: Growth, rng: Generator, must_have: IntArray, *, lazy: bool
+) -> IntArray:
     """Arms in the order of being added.
 
     Lazily: what an arm adds only falls, so what it added when last looked at is a bound, and the arm to add is found as
     soon as one that was looked at now is not below any bound.
     """
-    bounds = rewards + extra.gains(np.arange(rewards.size))
     chosen: list[int] = []
+    for arm in must_have.tolist():
+        if not growth.open()[arm]:
+            raise InfeasibleError(f"no allowed set has all {must_have.size} required arms; arm {arm} does not fit")
+        extra.add(arm)
+        growth.add(arm)
+        chosen.append(arm)
+    bounds = rewards + extra.gains(np.arange(rewards.size))
     while True:
         wanted = growth.wanted()
         candidates = np.flatnonzero(growth.open())
@@ -202,7 +218,7 @@ def _greedy(extra: Extra, rewards: FloatArray, growth: Growth, rng: Generator, *
             break
         arm = _most_gain(extra, rewards, bounds, candidates, rng, lazy)
         if bounds[arm] < 0:
-            if wanted is None:
+            if wanted is None or not wanted.any():
                 break
             arm = _most_gain(extra, rewards, bounds, np.flatnonzero(wanted), rng, lazy)
         extra.add(arm)

@@ -95,13 +95,14 @@ class Scene:
 
 def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> Sequence[IntArray] | IntArray:
     """The chosen arms of each repetition."""
-    if scene.features is None or scene.constraint is None or not scene.only_sums:
+    approximate = learners.samples and not hasattr(scene.constraint, "best_each")  # then `choose` may have to warn
+    if scene.features is None or scene.constraint is None or not scene.only_sums or approximate:
         return [
             learners.repetition(i).choose(shown.features, shown.constraint, objective=shown.objective).indices
             for i, shown in enumerate(scene.rounds)
         ]
     scores = learners.score_all(Arms(scene.features, learners.state), scene.constraint.k).value
-    return best_each(scene.constraint, scores, generators)[0]
+    return best_each(scene.constraint, scores, generators, [shown.features for shown in scene.rounds])[0]
 
 
 def _filled_up(chosen: Sequence[IntArray] | IntArray) -> tuple[IntArray, FloatArray]:
@@ -135,4 +136,5 @@ def _to_beat(rounds: list[Round]) -> FloatArray:
     if all(shown.mean is first.mean for shown in rounds):
         return np.full(len(rounds), first.to_beat())
     any_order = [np.random.default_rng()] * len(rounds)  # which of several best sets is found does not matter
-    return best_each(first.constraint, np.stack([shown.mean for shown in rounds]), any_order)[1]
+    features = [shown.features for shown in rounds]
+    return best_each(first.constraint, np.stack([shown.mean for shown in rounds]), any_order, features)[1]

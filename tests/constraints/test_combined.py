@@ -140,3 +140,31 @@ def test_what_cannot_be_met_is_said(constraint, message):
 def test_wrong_arms_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_huge_score_elsewhere_does_not_drown_the_others():
+    for _ in range(20):
+        assert Requiring(OneOf([[0, 1], [0, 2], [3]]), [0]).best([0.0, 1.0, 2.0, 1e17]).indices.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Excluding(TopK(1), [True, False]).best([1.0, 2.0, 3.0]), "is for 2 arms, got 3"),
+        (lambda: Excluding(TopK(1), [[0], [1, 2]]), "whole numbers, or a mask"),
+        (lambda: Excluding(3, [0]), "needs a constraint"),
+        (lambda: Requiring(OneOf([[0], [1]]), [0, 1]).best([1.0, 2.0]), "no set of OneOf"),
+    ],
+)
+def test_more_mistakes_get_a_sentence(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_restriction_passes_the_features_on():
+    class NeedsFeatures(Neighbours):
+        def best(self, scores, X=None, rng=None):
+            assert X is not None
+            return super().best(scores, X, rng)
+
+    assert Excluding(NeedsFeatures(4), [0]).best([9.0, 1.0, 2.0, 3.0], np.eye(4)).indices.tolist() == [2, 3]

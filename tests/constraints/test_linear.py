@@ -334,8 +334,6 @@ def test_overlapping_quotas_are_those_of_enumeration(question):
         for label, least in at_least[name].items():
             taken = allowed @ (np.array(of_arm) == label)
             allowed = allowed[(taken >= least) & (taken <= at_most[name][label])]
-    if total is None and all(least == 0 for each in at_least.values() for least in each.values()):
-        at_most["region"] = {**at_most["region"], "nowhere": 1}  # a group without arms is no matter
     try:
         constraint = overlapping_quotas(columns, at_least=at_least, at_most=at_most, total=total)
     except ValueError as error:

@@ -241,7 +241,9 @@ def used(monkeypatch):
         plain = getattr(Network, name)
         monkeypatch.setattr(Network, name, lambda *a, name=name, plain=plain: names.append(name) or plain(*a))
     program = best_by_program
-    monkeypatch.setattr("armful.constraints.paths.best_by_program", lambda *a: names.append("program") or program(*a))
+    monkeypatch.setattr(
+        "armful.constraints.path_program.best_by_program", lambda *a: names.append("program") or program(*a)
+    )
     return names
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armful import InfeasibleError, Quotas
+from armful import InfeasibleError, NestedQuotas, Quotas
 from armful.testing import ConstraintContract
 from armful.testing.expectations import FALSE_ALARM, tail_bound
 
@@ -244,3 +244,25 @@ def test_a_hundred_thousand_arms_are_chosen_as_group_by_group():
     answer = Quotas(groups, exactly=7).best(scores)
     literal = [np.flatnonzero(groups == g)[np.argsort(-scores[groups == g])[:7]] for g in range(100)]
     assert answer.indices.tolist() == np.sort(np.concatenate(literal)).tolist()
+
+
+def test_a_quota_for_a_group_that_no_arm_is_in_warns():
+    with pytest.warns(UserWarning, match="at_most names group 'nroth', which no arm is in"):
+        Quotas(["north", "south"], at_most={"nroth": 0})
+
+
+def test_the_message_has_the_number_that_was_asked_for():
+    with pytest.raises(InfeasibleError, match="needs at least 1000 arms, 2 are there"):
+        Quotas(["a", "b", "a"], at_least={"a": 1000})
+
+
+def test_changing_what_was_given_changes_nothing():
+    most = {"a": 1}
+    quotas = Quotas("aab", at_most=most)
+    most["a"] = 2
+    assert quotas.with_(total=None).k == 2
+
+
+def test_levels_without_a_mapping_are_refused():
+    with pytest.raises(ValueError, match="at_most must be a mapping by level"):
+        NestedQuotas({"r": [0, 1]}, at_most=1)

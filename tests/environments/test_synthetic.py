@@ -16,6 +16,13 @@ class TestSlates(EnvironmentContract):
         return Slates(n_arms=30, n_features=5, k=4)
 
 
+class TestVariedSlates(EnvironmentContract):
+    n_rounds = 5
+
+    def environment(self):
+        return Slates(n_arms=9, n_features=4, k=3, variety=0.5)
+
+
 def test_a_campaign_keeps_its_customers_and_its_bound():
     rounds = list(Campaign(n_arms=500, bound=0.3).rounds(3, np.random.default_rng(0)))
     assert all(shown.features is rounds[0].features for shown in rounds)

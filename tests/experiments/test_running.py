@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from armful import EpsilonGreedy, simulate
 from armful.environments import Slates
-from armful.experiments import Result, run_cells
+from armful.experiments import Recipe, Result, run_cells
 from tests.experiments.test_plan import TINY
 
 
@@ -65,3 +67,13 @@ def test_a_half_written_or_foreign_result_is_run_again(tmp_path):
 def test_nothing_half_written_is_left_behind(tmp_path):
     run_cells(TINY.cells(), tmp_path)
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_world_with_an_objective_gives_a_regret_counted_from_the_ratios_share(tmp_path):
+    world = Recipe("Slates", {"n_arms": 8, "n_features": 4, "variety": 1.0})
+    plan = replace(TINY, environments={"varied": world}, sizes=[(3, 4)])
+    for result in run_cells(plan.cells(), tmp_path):
+        policy = next(c for c in plan.cells() if c.policy == result.policy).learner.make(n_features=4)
+        direct = simulate(policy, Slates(n_arms=8, n_features=4, k=3, variety=1.0), rounds=4, repetitions=3, seed=0)
+        assert result.regret == direct.total_regret.tolist()
+        assert result.mean < 0  # greedy is nearly always better than 1 - 1/e of the best

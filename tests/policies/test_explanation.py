@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -117,3 +119,65 @@ def test_what_if_in_two_lines():
     assert TopK(2).with_(k=3) == TopK(3)
     with pytest.raises(ValueError, match="Quotas has no option 'colour'"):
         house.with_(colour=1)
+
+
+def test_small_losses_beside_a_huge_score_are_not_lost():
+    explained = chosen(TopK(3), [1e10, 5.0, 4.0, 3.0, 2.0]).explain()
+    losses = {record["arm"]: record["loss"] for record in explained.arms}
+    assert losses[1] == pytest.approx(2.0, rel=1e-4)
+    assert losses[2] == pytest.approx(1.0, rel=1e-4)
+    assert explained.prices[0]["price"] == pytest.approx(3.0, rel=1e-4)
+
+
+def test_of_equally_good_substitutes_the_one_that_changes_least_is_named():
+    policy = CappedC2UCB(n_features=2, cap=1.0, radius=100.0, seed=0)
+    for record in policy.choose(np.ones((30, 2)), TopK(10)).explain().arms:
+        assert len(record["runner_up"]) == 1
+        assert record["loss"] == 0.0
+
+
+def limits_of(constraint, scores):
+    choice = chosen(constraint, scores)
+    return sorted(record["limit"] for record in choice.explain().prices)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "names"),
+    [
+        (NestedQuotas({"r": [0, 0, 1, 1, 1], "c": [0, 1, 2, 2, 3]}, at_most={"c": 1}), ["at most 1 from c 2"]),
+        (
+            NestedQuotas({"r": [0, 0, 1, 1, 1], "c": [0, 1, 2, 2, 3]}, at_least={"c": {2: 2}}, at_most={"r": 2}),
+            ["at least 2 from c 2", "at most 2 from r 1"],
+        ),
+        (
+            Quotas([0, 0, 0, 1, 1], at_least={1: 1}, at_most={0: 2}, total=3),
+            ["at least 1 from 1", "at least 3 in all", "at most 2 from 0", "at most 3 in all"],
+        ),
+        (Quotas([0, 0, 0, 1, 1], at_most={0: 3, 1: 2}), []),
+        (Quotas([0, 0, 0, 1, 1], total=5), []),
+    ],
+)
+def test_just_the_limits_that_bind_are_named(constraint, names):
+    found = limits_of(constraint, [5.0, 4.0, 3.0, 2.0, 1.0])
+    assert [name for name in found if name in names] == names
+    assert set(found) - set(names) <= {"at least 5 in all"}
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_prices_of_nested_quotas_are_those_of_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    city = rng.integers(3, size=7)
+    quotas = NestedQuotas({"r": city % 2, "c": city}, at_most={"r": 2, "c": 1}, total=(0, 2))
+    scores = rng.standard_normal(7)
+    choice = chosen(quotas, scores)
+    values = choice.problem.scores.value
+    sets = [list(each) for size in range(8) for each in combinations(range(7), size)]
+    for limit in quotas.limits(choice.indices):
+        most = max(values[each].sum() for each in sets if limit.loosened.violation(each) == 0.0)
+        (price,) = [record["price"] for record in choice.explain().prices if record["limit"] == limit.name]
+        assert price == pytest.approx(most - choice.value, abs=1e-9)
+
+
+def test_how_many_must_be_a_number():
+    with pytest.raises(ValueError, match="most must be"):
+        chosen(TopK(1), [1.0, 2.0]).explain(most=-1)

@@ -27,8 +27,10 @@ class _Restricted(Changeable):
 
     def __init__(self, constraint: Constraint, arms: ArrayLike) -> None:
         self.constraint = constraint
-        self.arms = _distinct(arms)
-        self.options = {"constraint": constraint, "arms": self.arms}
+        if not callable(getattr(constraint, "best", None)) or isinstance(constraint, type):
+            raise ValueError(f"{type(self).__name__} needs a constraint, like TopK(10), got {constraint!r}")
+        self.arms, self._mask_size = _distinct(arms)
+        self.options = {"constraint": constraint, "arms": arms}
 
     @property
     def k(self) -> int:
@@ -40,18 +42,47 @@ class _Restricted(Changeable):
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The best allowed set."""
-        return self.best_given(scores, rng or np.random.default_rng(), required=NO_ARMS, excluded=NO_ARMS)
+        rng = rng or np.random.default_rng()
+        return self.best_given(scores, rng, required=NO_ARMS, excluded=NO_ARMS, X=X)
 
-    def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
+    def best_given(
+        self,
+        scores: ArrayLike,
+        rng: Generator,
+        *,
+        required: IntArray,
+        excluded: IntArray,
+        X: FloatArray | None = None,
+    ) -> Selection:
         """The best allowed set, with further restrictions."""
         values = check_scores(scores)
-        if self.arms.size and self.arms.max() >= values.size:
-            raise ValueError(f"{type(self).__name__} names arm {self.arms.max()}, {values.size} are there, from 0")
+        self._refuse_other_arms(values.size)
         must, must_not = self._restrictions(required, excluded)
         both = np.intersect1d(must, must_not)
         if both.size:
             raise InfeasibleError(f"arm {both[0]} is both required and excluded")
-        return best_given(self.constraint, values, rng, required=must, excluded=must_not)
+        return best_given(self.constraint, values, rng, required=must, excluded=must_not, X=X)
+
+    def growth(self, n_arms: int) -> Growth:
+        """For objectives that add arm by arm."""
+        self._refuse_other_arms(n_arms)
+        grows: Any = getattr(self.constraint, "growth", None)
+        if grows is None:
+            raise ValueError(f"objectives cannot add arm by arm under {self.constraint!r}")
+        grown: Growth = grows(n_arms)
+        grown.close(self._restrictions(NO_ARMS, NO_ARMS)[1])
+        return grown
+
+    @property
+    def must_have(self) -> IntArray:
+        """The arms that every set has."""
+        return self._restrictions(getattr(self.constraint, "must_have", NO_ARMS), NO_ARMS)[0]
+
+    def _refuse_other_arms(self, n_arms: int) -> None:
+        if self.arms.size and self.arms.max() >= n_arms:
+            raise ValueError(f"{type(self).__name__} names arm {self.arms.max()}, {n_arms} are there, from 0")
+        if self._mask_size not in (None, n_arms):
+            raise ValueError(f"the mask of {type(self).__name__} is for {self._mask_size} arms, got {n_arms}")
 
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:
         """The limits of the constraint itself, loosened under the same restriction."""
@@ -82,13 +113,6 @@ class Excluding(_Restricted):
     array([2, 1])
     """
 
-    def growth(self, n_arms: int) -> Growth:
-        """For objectives that add arm by arm."""
-        inner: Any = self.constraint
-        grown: Growth = inner.growth(n_arms)
-        grown.close(self.arms)
-        return grown
-
     def _breaking(self, chosen: IntArray) -> int:
         return int(np.isin(chosen, self.arms).sum())
 
@@ -114,33 +138,46 @@ class Requiring(_Restricted):
 
 
 def best_given(
-    constraint: Constraint, scores: FloatArray, rng: Generator, *, required: IntArray, excluded: IntArray
+    constraint: Constraint,
+    scores: FloatArray,
+    rng: Generator,
+    *,
+    required: IntArray,
+    excluded: IntArray,
+    X: FloatArray | None = None,
 ) -> Selection:
     """The best set that `constraint` allows with all the required arms and none of the excluded.
 
     A constraint that can do it has a method `best_given`. For any other, required arms get a score that outweighs all
-    others together and excluded arms its negative: no more is lost by rounding than in summing the scores themselves.
+    others together and excluded arms its negative; scores smaller than the largest by more than 1e15 are then lost.
     """
     native: Any = getattr(constraint, "best_given", None)
     if native is not None:
-        answer: Selection = native(scores, rng, required=required, excluded=excluded)
+        more = {"X": X} if isinstance(constraint, _Restricted) else {}
+        answer: Selection = native(scores, rng, required=required, excluded=excluded, **more)
         return answer
     outweighs = 2 * float(np.abs(scores).sum()) or 1.0
     changed = scores.copy()
     changed[required], changed[excluded] = outweighs, -outweighs
-    picked = constraint.best(changed, rng=rng)
+    picked = constraint.best(changed, X, rng)
     missing, unwanted = np.setdiff1d(required, picked.indices), np.intersect1d(excluded, picked.indices)
+    which = "no allowed set" if picked.ratio == 1 else "no set that was found"
     if missing.size:
-        raise InfeasibleError(f"no allowed set has all {required.size} required arms; arm {missing[0]} does not fit")
+        raise InfeasibleError(f"{which} has all {required.size} required arms; arm {missing[0]} does not fit")
     if unwanted.size:
-        raise InfeasibleError(f"no allowed set does without the excluded arms; arm {unwanted[0]} is needed")
+        raise InfeasibleError(f"{which} does without the excluded arms; arm {unwanted[0]} is needed")
     ratio = picked.ratio if picked.ratio == 1 or not required.size else float("nan")
     return Selection(picked.indices, float(scores[picked.indices].sum()), ratio)
 
 
-def _distinct(arms: ArrayLike) -> IntArray:
+def _distinct(arms: ArrayLike) -> tuple[IntArray, int | None]:
+    """The arms, and the length of the mask if they came as one."""
+    if isinstance(arms, list) and not all(isinstance(arm, int | np.integer | np.bool_) for arm in arms):
+        raise ValueError(f"arms must be whole numbers, or a mask, got {arms!r}")
     array = np.asarray(arms)
-    indices = np.flatnonzero(array) if array.dtype == np.bool_ else check_indices(array)
+    if array.dtype == np.bool_ and array.ndim == 1:
+        return np.flatnonzero(array), array.size
+    indices = check_indices(array)
     if repeated(indices) or (indices.size and indices.min() < 0):
         raise ValueError(f"arms must be distinct indices counted from 0, or a mask, got {arms!r}")
-    return indices
+    return indices, None

@@ -1,5 +1,6 @@
 """Arms in groups with bounds on how many come from each: what `Quotas` and `NestedQuotas` share."""
 
+import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,8 @@ from armful.checks import FloatArray, IntArray
 from armful.constraints.cardinality import largest
 from armful.constraints.growing import BoolArray
 from armful.errors import InfeasibleError
+
+LARGEST_COUNT = 2**62
 
 MANY_ARMS, SHORTLIST = 20_000, 4
 """From so many arms on, `SHORTLIST` times the total of them is looked at first."""
@@ -61,14 +64,16 @@ class Groups:
         if counts is None:
             return default
         if not isinstance(counts, Mapping):
-            return np.full(len(self.labels), min(checks.count(name, counts, minimum=0), self.of_arm.size + 1))
+            return np.full(len(self.labels), min(checks.count(name, counts, minimum=0), LARGEST_COUNT))
         result = default.copy()
         place = {label: i for i, label in enumerate(self.labels)}
         for label, number in counts.items():
             checks.count(f"{name} of group {label!r}", number, minimum=0)
             if label in place:
-                result[place[label]] = min(number, self.of_arm.size + 1)
-            elif name != "at_most" and number > 0:
+                result[place[label]] = min(number, LARGEST_COUNT)
+            elif name == "at_most":
+                warnings.warn(f"at_most names group {label!r}, which no arm is in", stacklevel=2)
+            elif number > 0:
                 raise InfeasibleError(f"group {label!r} needs {_phrase(name, number)}, none are there")
         return result
 
@@ -240,14 +245,14 @@ class GroupGrowth:
         n_arms = levels[0].groups.of_arm.size
         everything = Level(
             # The whole as one more level, so that the total is a bound like the others.
-            groups=type(levels[0].groups)(["all"], np.zeros(n_arms, dtype=np.int64)),
+            groups=Groups(["all"], np.zeros(n_arms, dtype=np.int64)),
             lower=np.array([low]),
             upper=np.array([high]),
         )
         self._levels = [*levels, everything]
         self._taken = [np.zeros(len(level.groups.labels), dtype=np.int64) for level in self._levels]
         self._parents = [
-            _parents(finer, coarser) for finer, coarser in zip(self._levels, self._levels[1:], strict=False)
+            parents_of(finer, coarser) for finer, coarser in zip(self._levels, self._levels[1:], strict=False)
         ]
         self._left = np.ones(n_arms, dtype=bool)
 
@@ -292,7 +297,7 @@ class GroupGrowth:
         return is_open, lessens, int(lack[0])
 
 
-def _parents(finer: Level, coarser: Level) -> IntArray:
+def parents_of(finer: Level, coarser: Level) -> IntArray:
     parents = np.zeros(len(finer.groups.labels), dtype=np.int64)
     parents[finer.groups.of_arm] = coarser.groups.of_arm
     return parents

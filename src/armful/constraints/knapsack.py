@@ -37,7 +37,7 @@ class Knapsack(Changeable):
     def __init__(
         self, costs: ArrayLike, budget: float, *, at_most: int | None = None, time_limit: float | None = None
     ) -> None:
-        self.costs = checks.floats("costs", costs)
+        self.costs = checks.floats("costs", costs).copy()
         if self.costs.ndim != 1 or self.costs.size == 0:
             raise ValueError(f"costs must have shape (n_arms,), got {self.costs.shape}")
         checks.refuse_not_finite("costs", self.costs)
@@ -115,7 +115,7 @@ class Knapsack(Changeable):
         """The best of these arms of positive score, a bound on the value of any, and whether it is proved the best."""
         if arms.size == 0 or places == 0:
             return NO_ARMS, 0.0, True
-        scale = 2.0 ** -math.floor(math.log2(scores.max()))
+        scale = 2.0 ** min(-math.floor(math.log2(scores.max())), 1000)
         scaled = np.maximum(scale * scores, 1e-300)  # beside 1e200, 1e-200 is nothing, but not 0
         found = best_that_fits(Problem(scaled, self._prices[arms], capacity, places, deadline), rng)
         return arms[found.chosen], found.bound / scale, found.proved

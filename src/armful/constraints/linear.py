@@ -183,6 +183,9 @@ def overlapping_quotas(
     >>> quotas.best([1.0, 5.0, 2.0, 4.0]).indices
     array([1, 2])
     """
+    for option, given in (("columns", columns), ("at_least", at_least), ("at_most", at_most)):
+        if given is not None and not isinstance(given, Mapping):
+            raise ValueError(f"{option} must be a mapping by column, like {{'region': ...}}, got {given!r}")
     found = {name: _groups(name, labels) for name, labels in columns.items()}
     if not found:
         raise ValueError("columns must hold at least one column of labels")

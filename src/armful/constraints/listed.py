@@ -54,6 +54,13 @@ class OneOf(Changeable):
             winners[row] = rngs[row].choice(np.flatnonzero(ties[row]))
         return [self.sets[winner].copy() for winner in winners], values
 
+    def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
+        """The best of the sets with all the required arms and none of the excluded."""
+        sets = [s for s in self.sets if np.isin(required, s).all() and not np.isin(excluded, s).any()]
+        if not sets:
+            raise InfeasibleError("no set of OneOf has all the required arms and none of the excluded")
+        return OneOf(sets).best(scores, rng=rng)
+
     def violation(self, indices: ArrayLike) -> float:
         """How many arms differ from the nearest allowed set, repeated ones counted."""
         chosen = check_indices(indices)

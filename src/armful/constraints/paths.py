@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from armful.checks import FloatArray, IntArray
 from armful.constraints.edges import Edges, check_given, keep_edges, number_nodes, some_of
 from armful.constraints.path_network import Network, reached
-from armful.constraints.path_program import best_by_program
 from armful.constraints.selection import Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 
@@ -119,6 +118,9 @@ class Path(Changeable):
                 f"Path has {network.n_arms} edges for an integer program, which may take long, as {reason}; {hint}",
                 stacklevel=4,
             )
+        # scipy's optimisers take a third of a second to import, and few paths need them.
+        from armful.constraints.path_program import best_by_program  # noqa: PLC0415
+
         return best_by_program(network, gains, required, rng)
 
     def _network_given(self, required: IntArray, excluded: IntArray) -> Network:

@@ -139,7 +139,7 @@ def for_highs(scores: FloatArray, rng: Generator | None) -> tuple[FloatArray, fl
     largest = float(np.abs(scores).max(initial=0.0))
     if largest == 0.0:
         return (np.zeros(scores.size) if rng is None else rng.random(scores.size)), 1.0
-    exponent = math.floor(math.log2(largest))
+    exponent = max(math.floor(math.log2(largest)), -1000)
     scaled = np.ldexp(scores, -exponent)
     if rng is not None:
         scaled += TIES * float(np.abs(scaled).mean()) * rng.random(scores.size)

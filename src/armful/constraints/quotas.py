@@ -1,6 +1,7 @@
 """So many arms from each group: partition matroids, and trees of groups."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,16 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.groups import Counts, GroupGrowth, Groups, Level, Total, best_in_levels, total_bounds
+from armful.constraints.groups import (
+    Counts,
+    GroupGrowth,
+    Groups,
+    Level,
+    Total,
+    best_in_levels,
+    parents_of,
+    total_bounds,
+)
 from armful.constraints.selection import (
     NO_ARMS,
     Changeable,
@@ -25,6 +35,8 @@ class _BoundedGroups(Changeable):
     """What `Quotas` and `NestedQuotas` share; `_levels` from the finest groups to the coarsest."""
 
     _levels: Sequence[Level]
+    _least: int
+    _most: int
     _low: int
     _high: int
 
@@ -39,6 +51,7 @@ class _BoundedGroups(Changeable):
         return int(self._levels[0].groups.of_arm.size)
 
     def _set_total(self, total: Total, least: int, most: int) -> None:
+        self._least, self._most = least, most  # what the groups need and allow
         self._low, self._high = total_bounds(total, least, most)
         if self._high == 0:
             raise ValueError(f"{type(self).__name__} allows the empty set only; raise a quota or the total")
@@ -87,10 +100,9 @@ class _BoundedGroups(Changeable):
             raise InfeasibleError(f"a total of {wanted} arms is asked for, {chosen.size} is all that the rest allows")
 
     def _total_limits(self, chosen: IntArray) -> Iterator[Limit]:
-        least, most = (sum(getattr(self._levels[-1], end).tolist()) for end in ("lower", "upper"))
-        if chosen.size == self._high < most:
+        if chosen.size == self._high < self._most:
             yield Limit(f"at most {self._high} in all", self.with_(total=(self._low, self._high + 1)))
-        if chosen.size == self._low > least:
+        if chosen.size == self._low > self._least:
             yield Limit(f"at least {self._low} in all", self.with_(total=(self._low - 1, self._high)))
 
 
@@ -126,9 +138,9 @@ class Quotas(_BoundedGroups):
         found = Groups.of(groups)
         self.options = {
             "groups": found,
-            "exactly": exactly,
-            "at_least": at_least,
-            "at_most": at_most,
+            "exactly": copy(exactly),
+            "at_least": copy(at_least),
+            "at_most": copy(at_most),
             "total": total,
         }
         if exactly is None and at_least is None and at_most is None and total is None:
@@ -190,8 +202,15 @@ class NestedQuotas(_BoundedGroups):
                 "NestedQuotas needs a column of labels for each level, like {'region': [...], 'city': [...]}"
             )
         columns = {name: Groups.of(labels) for name, labels in groups.items()}
-        self.options = {"groups": columns, "at_least": at_least, "at_most": at_most, "total": total}
+        self.options = {
+            "groups": columns,
+            "at_least": deepcopy(at_least),
+            "at_most": deepcopy(at_most),
+            "total": total,
+        }
         for option, bounds in (("at_least", at_least), ("at_most", at_most)):
+            if bounds is not None and not isinstance(bounds, Mapping):
+                raise ValueError(f"{option} must be a mapping by level, like {{'region': 40}}, got {bounds!r}")
             for name in bounds or {}:
                 if name not in columns:
                     raise ValueError(f"{option} names a level {name!r}; there are {', '.join(map(repr, columns))}")
@@ -234,8 +253,7 @@ class NestedQuotas(_BoundedGroups):
                     f"all levels must have a label for each arm, got {level.groups.of_arm.size} by {name} and "
                     f"{finer.of_arm.size} by {self._names[place - 1]}"
                 )
-            parent = np.zeros(len(finer.labels), dtype=np.int64)
-            parent[finer.of_arm] = level.groups.of_arm
+            parent = parents_of(self._levels[place - 1], level)
             stray = np.flatnonzero(parent[finer.of_arm] != level.groups.of_arm)
             if stray.size:
                 label = finer.labels[finer.of_arm[stray[0]]]

@@ -73,7 +73,7 @@ class Changeable:
 
 
 def best_each(
-    constraint: Constraint, scores: FloatArray, rngs: Sequence[Generator]
+    constraint: Constraint, scores: FloatArray, rngs: Sequence[Generator], X: Sequence[FloatArray] | None = None
 ) -> tuple[list[IntArray] | IntArray, FloatArray]:
     """The best set and its value for each row of `scores` `(repetitions, n_arms)`.
 
@@ -83,7 +83,8 @@ def best_each(
     if at_once is not None:
         indices, values = at_once(scores, rngs)
         return indices, values
-    selections = [constraint.best(row, rng=rng) for row, rng in zip(scores, rngs, strict=True)]
+    features = X if X is not None else [None] * len(scores)
+    selections = [constraint.best(*each) for each in zip(scores, features, rngs, strict=True)]
     return [selection.indices for selection in selections], np.array([s.value for s in selections])
 
 

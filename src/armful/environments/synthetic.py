@@ -10,6 +10,7 @@ from armful import checks
 from armful.checks import FloatArray
 from armful.constraints import TopK
 from armful.environments.round import Round
+from armful.objectives import Diverse
 
 
 class Campaign:
@@ -55,9 +56,13 @@ class Slates:
 
     The first feature is 1, the others lie on the unit sphere; the chance of a click is `0.5 + 0.4 w.x`, |w| = 1, w
     drawn in each repetition: linear in the features, and always between 0.1 and 0.9.
+
+    variety: with more than 0, a slate is worth its clicks and so much variety (`Diverse`); the best slate is then found
+    by looking at every one, so there must be few arms.
     """
 
-    def __init__(self, *, n_arms: int = 100, n_features: int = 10, k: int = 5) -> None:
+    def __init__(self, *, n_arms: int = 100, n_features: int = 10, k: int = 5, variety: float = 0.0) -> None:
+        self.variety = checks.at_least_zero("variety", variety)
         self.n_arms = checks.count("n_arms", n_arms)
         self.n_features = checks.count("n_features", n_features, minimum=2)
         self.k = check_size(k, n_arms)
@@ -65,11 +70,12 @@ class Slates:
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
         """New items in every round."""
         theta = np.concatenate([[0.5], 0.4 * _direction(rng, self.n_features - 1)])
+        objective = Diverse(weight=self.variety) if self.variety else None
         for _ in range(n_rounds):
             taste = rng.standard_normal((self.n_arms, self.n_features - 1))
             taste /= np.linalg.norm(taste, axis=1, keepdims=True)
             features = np.hstack([np.ones((self.n_arms, 1)), taste])
-            yield Round(features, TopK(self.k), features @ theta, noise="bernoulli")
+            yield Round(features, TopK(self.k), features @ theta, noise="bernoulli", objective=objective)
 
 
 def check_size(k: int, n_arms: int) -> int:

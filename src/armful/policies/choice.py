@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.policies.explanation import Explanation, Problem, explain
 
@@ -16,7 +17,8 @@ class Choice:
     """A chosen set of arms, and why each of them was chosen.
 
     indices: `(k,)`, rows of X. features: `(k, n_features)`, to be given to `learn` with the rewards.
-    value: the sum of the scores. ratio: no allowed set scores more than `value / ratio`.
+    value: what the set is worth to the objective and the constraint (which may count costs only), else the sum of the
+    scores. ratio: no allowed set is worth more than `value / ratio`.
     mean, bonus, scores: `(k,)`, the estimate, what was added to it, and what became of both under the caps.
     capped: `(k,)`, True where a cap gave the score.
     problem: what the set was chosen from, for `explain`.
@@ -40,4 +42,4 @@ class Choice:
 
         At most `most` arms and `most` limits are explained, since each is found by choosing anew.
         """
-        return explain(self.problem, self.indices, self.value, most=most)
+        return explain(self.problem, self.indices, self.value, most=checks.count("most", most))

@@ -19,6 +19,9 @@ Record = Mapping[str, Any]
 NUDGE = 1e-9
 """By how much, relative to the largest score, arms are favoured for having been chosen already."""
 
+SAME = 1e-12
+"""Worths that differ by less than this, relatively, are the same."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -34,17 +37,18 @@ class Problem:
         return self._solve(self.scores.value, constraint, rng)
 
     def solve_near(self, chosen: IntArray, constraint: Constraint, rng: np.random.Generator) -> Selection:
-        """The best set under another constraint that, of equally good ones, keeps to the `chosen` arms."""
-        scores = self.scores.value.copy()
-        nudge = NUDGE * np.abs(scores).max()
-        scores[chosen] += nudge
-        found = self._solve(scores, constraint, rng)
-        return Selection(found.indices, found.value - nudge * int(np.isin(found.indices, chosen).sum()))
+        """The best set under another constraint that, of equally good ones, keeps to the `chosen` arms if it can."""
+        best = self.solve(constraint, rng)
+        nudged = self.scores.value.copy()
+        nudged[chosen] += NUDGE * np.abs(nudged).max()
+        near = self._solve(nudged, constraint, rng).indices
+        same = abs(self._worth(near) - self._worth(best.indices)) <= SAME * float(np.abs(self.scores.value[near]).sum())
+        return Selection(near, best.value, best.ratio) if same else best
 
-    def gained(self, value: float, before: float) -> float:
-        """The difference of two values, with what a nudge makes of it rounded away."""
-        size = NUDGE * np.abs(self.scores.value).max() * 2 * max(self.constraint.k, 1)
-        return 0.0 if abs(value - before) <= size else value - before
+    def _worth(self, indices: IntArray) -> float:
+        if self.objective is None:
+            return float(self.scores.value[indices].sum())
+        return self.objective.value(self.scores.value, self.X, indices)
 
     def _solve(self, scores: FloatArray, constraint: Constraint, rng: np.random.Generator) -> Selection:
         if self.objective is None:
@@ -93,21 +97,26 @@ def _arm(problem: Problem, indices: IntArray, value: float, arm: int, rng: np.ra
     }
     try:
         without = problem.solve_near(indices, Excluding(problem.constraint, [arm]), rng)
-    except InfeasibleError:
+    except (InfeasibleError, TimeoutError):
         return {**record, "runner_up": None, "loss": None}
     return {
         **record,
         "runner_up": np.setdiff1d(without.indices, indices).tolist(),
-        "loss": problem.gained(value, without.value),
+        "loss": _difference(value, without.value),
     }
 
 
 def _price(problem: Problem, indices: IntArray, limit: Limit, value: float, rng: np.random.Generator) -> Record | None:
     try:
         loosened = problem.solve_near(indices, limit.loosened, rng)
-    except InfeasibleError:
-        return None  # there is no arm more to be had
-    return {"limit": limit.name, "price": problem.gained(loosened.value, value)}
+    except (InfeasibleError, TimeoutError):
+        return None  # there is no arm more to be had, or no time to find it
+    return {"limit": limit.name, "price": _difference(loosened.value, value)}
+
+
+def _difference(value: float, other: float) -> float:
+    """`value - other`, 0 where it is only rounding."""
+    return 0.0 if abs(value - other) <= SAME * (abs(value) + abs(other)) else value - other
 
 
 def _table(records: Sequence[Record]) -> str:

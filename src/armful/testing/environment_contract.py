@@ -65,6 +65,8 @@ class EnvironmentContract:
         assert (np.abs(draws.mean(axis=0) - shown.mean) <= 7 * spread / np.sqrt(4000) + 1e-12).all()
 
     def test_a_policy_never_does_better_than_the_best_set(self) -> None:
+        if any(shown.objective is not None for shown in self._rounds()):
+            return  # regret is then counted from a share of the best, and can be negative
         result = simulate(self._policy(), self.environment(), rounds=self.n_rounds, repetitions=3, seed=1)
         assert (result.regret >= -1e-9).all()
 

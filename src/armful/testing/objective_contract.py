@@ -59,6 +59,16 @@ class ObjectiveContract:
             )
             assert late <= early + 1e-9, f"arm {arm} adds {early} to {few} but {late} to {members}"
 
+    def test_a_monotone_objective_never_falls_as_the_set_grows(self) -> None:
+        for objective, rewards, X, members, rng in self._probes():
+            outside = np.setdiff1d(np.arange(rewards.size), members)
+            if not getattr(objective, "monotone", False) or not outside.size:
+                continue
+            arm, positive = rng.choice(outside), np.abs(rewards)
+            before, after = (objective.value(positive, X, each) for each in (members, np.append(members, arm)))
+            assert after >= before - 1e-9, f"worth fell from {before} to {after} as arm {arm} was added"
+            assert objective.value(positive, X, members[:0]) >= -1e-9, "no arms must not be worth less than nothing"
+
     def test_greedy_reaches_the_ratio_it_states(self) -> None:
         for objective, rewards, X, _, rng in self._probes():
             for scores in (rewards, np.abs(rewards)):
