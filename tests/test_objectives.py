@@ -257,6 +257,12 @@ def test_harmful_arms_are_left_out_where_the_size_is_free(seed):
     assert best(objective, rewards, X, AtMost(15), rng).indices.tolist() == expected
 
 
+def test_where_every_arm_harms_the_empty_set_is_best():
+    answer = best(Diverse(weight=0.1), np.full(6, -5.0), np.eye(6), AtMost(3), np.random.default_rng(0))
+    assert answer.indices.size == 0
+    assert answer.value == 0.0
+
+
 class Pairs:
     """Not submodular: arms 38 and 39 are worth much together and nothing alone."""
 

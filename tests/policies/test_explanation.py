@@ -167,8 +167,9 @@ def test_just_the_limits_that_bind_are_named(constraint, names):
 def test_prices_of_nested_quotas_are_those_of_enumeration(seed):
     rng = np.random.default_rng(seed)
     city = rng.integers(3, size=7)
-    quotas = NestedQuotas({"r": city % 2, "c": city}, at_most={"r": 2, "c": 1}, total=(0, 2))
-    scores = rng.standard_normal(7)
+    least = {"c": {int(city[0]): 1}, "r": {int(city[0] % 2): 1}} if seed % 2 else None
+    quotas = NestedQuotas({"r": city % 2, "c": city}, at_least=least, at_most={"r": 2, "c": 1}, total=(0, 2))
+    scores = rng.standard_normal(7) - 2.0 * (city == city[0])
     choice = chosen(quotas, scores)
     values = choice.problem.scores.value
     sets = [list(each) for size in range(8) for each in combinations(range(7), size)]
