@@ -71,6 +71,10 @@ def test_an_arm_without_substitute_says_so():
             NestedQuotas({"r": [0, 0, 0, 1, 1], "c": [0, 0, 1, 2, 2]}, at_most={"r": 2, "c": 1}),
             {"at most 1 from c 0": 1.0},
         ),
+        (
+            NestedQuotas({"r": [0, 0, 0, 1, 1], "c": [0, 0, 1, 2, 2]}, at_least={"c": {2: 2}}),
+            {"at least 2 from c 2": 1.0},
+        ),
     ],
 )
 def test_a_price_is_what_choosing_anew_with_the_limit_loosened_gains(constraint, prices):
