@@ -21,7 +21,8 @@ def quotas(rng, n):
     groups = rng.integers(3, size=n)
     while True:
         bounds = {
-            name: {g: int(rng.integers(0, 4)) for g in range(3) if rng.random() < 0.7} for name in ("low", "high")
+            name: {g: int(rng.integers(0, 4)) for g in set(groups.tolist()) if rng.random() < 0.7}
+            for name in ("low", "high")
         }
         total = [None, (0, int(rng.integers(1, n + 1))), int(rng.integers(1, n + 1))][rng.integers(3)]
         try:
