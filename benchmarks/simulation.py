@@ -15,7 +15,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.random import Generator
@@ -67,6 +67,11 @@ def bare_loop(world: Plain, rounds: int) -> FloatArray:
     return regret
 
 
+def plain_loop(policy: C2UCB, world: Plain, rounds: int) -> object:
+    """armful's own, one repetition after the other."""
+    return [run_alone(policy, world, rounds, SEED, i) for i in range(REPETITIONS)]
+
+
 def seconds(work: Callable[[], object]) -> float:
     begin = time.perf_counter()
     work()
@@ -81,9 +86,9 @@ def main() -> None:
         for fresh in (False, True):
             world = Plain(n_arms, fresh)
             loops: dict[str, Callable[[], object]] = {
-                "together": lambda: run_batch(policy, world, rounds, SEED, range(REPETITIONS)),  # noqa: B023
-                "alone": lambda: [run_alone(policy, world, rounds, SEED, i) for i in range(REPETITIONS)],  # noqa: B023
-                "bare": lambda: bare_loop(world, rounds),  # noqa: B023
+                "together": partial(run_batch, policy, world, rounds, SEED, range(REPETITIONS)),
+                "alone": partial(plain_loop, policy, world, rounds),
+                "bare": partial(bare_loop, world, rounds),
             }
             times: dict[str, list[float]] = {name: [] for name in loops}
             for _ in range(RUNS):

@@ -109,9 +109,7 @@ class Assignment(Changeable):
 
     def violation(self, indices: ArrayLike) -> float:
         """How often rows and columns are used too often, or not often enough, and how many pairs are repeated."""
-        chosen = check_indices(indices)
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_arms):
-            raise ValueError(f"indices must be from 0 to {self.n_arms - 1}, got {chosen}")
+        chosen = check_indices(indices, self.n_arms)
         rest = self._pairs.left(np.unique(chosen))
         by_row = np.abs(rest.row_capacity) if self.every_row else np.maximum(-rest.row_capacity, 0)
         by_column = np.abs(rest.column_capacity) if self.every_column else np.maximum(-rest.column_capacity, 0)

@@ -91,9 +91,7 @@ class Knapsack(Changeable):
 
     def violation(self, indices: ArrayLike) -> float:
         """How much the arms cost beyond the budget, how many there are too many, and how many are repeated."""
-        chosen = check_indices(indices)
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.costs.size):
-            raise ValueError(f"indices must be from 0 to {self.costs.size - 1}, got {chosen}")
+        chosen = check_indices(indices, self.costs.size)
         distinct = np.unique(chosen)
         beyond = math.fsum(self.costs[distinct].tolist()) - self.budget
         beyond = 0.0 if beyond <= TOLERANCE * self.budget else beyond

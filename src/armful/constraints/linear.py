@@ -111,9 +111,7 @@ class Linear(Changeable):
 
     def violation(self, indices: ArrayLike) -> float:
         """By how much the rows are beyond their bounds in all, and how many arms are repeated."""
-        chosen = check_indices(indices)
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_arms):
-            raise ValueError(f"indices must be from 0 to {self.n_arms - 1}, got {chosen}")
+        chosen = check_indices(indices, self.n_arms)
         return float(self._rows.excess(np.unique(chosen)).sum() + repeated(chosen))
 
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:

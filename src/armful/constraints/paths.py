@@ -86,9 +86,7 @@ class Path(Changeable):
 
     def violation(self, indices: ArrayLike) -> float:
         """How many edges too many or too few meet at each node, are repeated, or hang together with no path."""
-        chosen = check_indices(indices)
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= len(self._ends)):
-            raise ValueError(f"indices must be from 0 to {len(self._ends) - 1}, got {chosen}")
+        chosen = check_indices(indices, len(self._ends))
         ends = self._ends[np.unique(chosen)].tolist()
         defects = self._directed_defects(ends) if self.directed else self._undirected_defects(ends)
         return float(repeated(chosen) + defects + self._stray(ends))

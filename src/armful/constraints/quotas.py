@@ -9,9 +9,9 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
+from armful.constraints.group_growth import GroupGrowth
 from armful.constraints.groups import (
     Counts,
-    GroupGrowth,
     Groups,
     Level,
     Total,
@@ -72,9 +72,7 @@ class _BoundedGroups(Changeable):
 
     def violation(self, indices: ArrayLike) -> float:
         """How many arms would have to be added or taken away at least, group by group and in all."""
-        chosen = check_indices(indices)
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_arms):
-            raise ValueError(f"indices must be from 0 to {self.n_arms - 1}, got {chosen}")
+        chosen = check_indices(indices, self.n_arms)
         distinct = np.unique(chosen)
         in_all = max(self._low - distinct.size, 0) + max(distinct.size - self._high, 0)
         by_group = sum(level.violation(distinct) for level in self._levels)

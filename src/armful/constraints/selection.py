@@ -100,8 +100,8 @@ def check_scores(scores: ArrayLike) -> FloatArray:
     return array
 
 
-def check_indices(indices: ArrayLike) -> IntArray:
-    """Chosen arms as `(k,)` whole numbers."""
+def check_indices(indices: ArrayLike, n_arms: int | None = None) -> IntArray:
+    """Chosen arms as `(k,)` whole numbers, below `n_arms` if that is known."""
     try:
         array = np.asarray(indices)
     except ValueError:
@@ -110,6 +110,8 @@ def check_indices(indices: ArrayLike) -> IntArray:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"indices must be whole numbers of shape (k,), got {array.dtype} of shape {array.shape}")
+    if n_arms is not None and (array.min() < 0 or array.max() >= n_arms):
+        raise ValueError(f"indices must be from 0 to {n_arms - 1}, got {array}")
     return array.astype(np.int64)
 
 

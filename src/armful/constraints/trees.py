@@ -67,9 +67,7 @@ class SpanningTree(Changeable):
 
     def violation(self, indices: ArrayLike) -> float:
         """How many arms are repeated or close a cycle, and how many more it takes to connect every node."""
-        chosen = check_indices(indices)
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= len(self._ends)):
-            raise ValueError(f"indices must be from 0 to {len(self._ends) - 1}, got {chosen}")
+        chosen = check_indices(indices, len(self._ends))
         distinct = np.unique(chosen)
         rank = self._rank(distinct)
         return float(repeated(chosen) + (distinct.size - rank) + (self.k - rank))
