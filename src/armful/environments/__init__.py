@@ -1,5 +1,6 @@
 """Worlds to learn in."""
 
+from armful.environments.constrained import Budgets, Bundles, Networks, Panels, Regions
 from armful.environments.lower_bounds import CombinedLowerBound, LearningLowerBound, NoiseLowerBound
 from armful.environments.matchings import Matchings
 from armful.environments.paper import PaperInstance
@@ -8,13 +9,18 @@ from armful.environments.routes import Routes
 from armful.environments.synthetic import Campaign, Slates
 
 __all__ = [
+    "Budgets",
+    "Bundles",
     "Campaign",
     "CombinedLowerBound",
     "Environment",
     "LearningLowerBound",
     "Matchings",
+    "Networks",
     "NoiseLowerBound",
+    "Panels",
     "PaperInstance",
+    "Regions",
     "Round",
     "Routes",
     "Slates",

@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from armful import C2UCB, CombLinTS, simulate
+from armful.constraints import Knapsack, Linear, NestedQuotas, OneOf, SpanningTree
+from armful.environments import Budgets, Bundles, Networks, Panels, Regions
+from armful.testing import EnvironmentContract
+
+WORLDS = {Networks: SpanningTree, Budgets: Knapsack, Regions: NestedQuotas, Panels: Linear, Bundles: OneOf}
+
+
+class TestNetworks(EnvironmentContract):
+    def environment(self):
+        return Networks(n_sites=6)
+
+
+class TestBudgets(EnvironmentContract):
+    def environment(self):
+        return Budgets(n_arms=15, budget=20)
+
+
+class TestRegions(EnvironmentContract):
+    def environment(self):
+        return Regions(n_arms=40, k=9)
+
+
+class TestPanels(EnvironmentContract):
+    n_rounds = 6
+
+    def environment(self):
+        return Panels(n_arms=24, k=6)
+
+
+class TestBundles(EnvironmentContract):
+    def environment(self):
+        return Bundles(n_arms=12, n_bundles=5, k=3)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_one_constraint_of_the_stated_kind_serves_all_rounds_and_repetitions(world):
+    environment = world()
+    one, two = environment.rounds(2, np.random.default_rng(0))
+    other = next(environment.rounds(1, np.random.default_rng(1)))
+    assert one.constraint is two.constraint is other.constraint
+    assert isinstance(one.constraint, WORLDS[world])
+    assert not np.array_equal(one.features, two.features)
+    assert 0.7 < np.mean(np.sum(one.features**2, axis=1)) < 1.4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("make", [lambda: C2UCB(n_features=5, radius=0.5), lambda: CombLinTS(n_features=5, noise=0.5)])
+def test_policies_learn_in_it(world, make):
+    """Regret a round falls to less than half, in pairs by more than 4 standard errors; 7 to 24 were seen."""
+    environment = world(n_arms=24, k=6) if world is Panels else world()
+    result = simulate(make(), environment, rounds=40, repetitions=30, seed=0)
+    early, late = result.regret[:, :4].mean(axis=1), result.regret[:, -10:].mean(axis=1)
+    fallen = 0.5 * early - late
+    assert fallen.mean() > 4 * fallen.std(ddof=1) / np.sqrt(30)
