@@ -36,6 +36,7 @@ from armful.policies import (
     load,
 )
 from armful.ridge import RidgeState
+from armful.scan import Table
 from armful.simulation import simulate
 from armful.trajectories import Trajectories
 
@@ -74,6 +75,7 @@ __all__ = [
     "Scores",
     "Selection",
     "SpanningTree",
+    "Table",
     "TopK",
     "Trajectories",
     "environments",

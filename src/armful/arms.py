@@ -2,11 +2,12 @@
 
 from functools import cached_property
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.blocks import row_norms
-from armful.checks import FloatArray
+from armful.checks import FloatArray, IntArray
 from armful.ridge import RidgeState
 
 
@@ -15,14 +16,20 @@ class Arms:
 
     X: `(n_arms, n_features)`, or `(..., n_arms, n_features)` beside a batched state.
     caps: `(n_arms,)`, an upper bound on each arm's mean reward that the user knows, if any.
+    places: `(n_arms,)`, where the arms stand among all arms, if these are only some of many; what is computed of them
+    is then, to the last bit, what it would be among all.
     """
 
-    def __init__(self, X: ArrayLike, state: RidgeState, caps: ArrayLike | None = None) -> None:
+    def __init__(
+        self, X: ArrayLike, state: RidgeState, caps: ArrayLike | None = None, places: IntArray | None = None
+    ) -> None:
         self.X = checks.features(X, state.n_features, finite=False)
         if self.n_arms == 0:
             raise ValueError(f"features must have at least one row, got {self.X.shape}")
         self.state = state
         self.caps = None if caps is None else checks.vector("caps", caps, self.n_arms)
+        self.some_of_many = places is not None
+        self.places = np.arange(self.n_arms) if places is None else places
 
     @property
     def n_arms(self) -> int:
@@ -32,14 +39,22 @@ class Arms:
     @cached_property
     def mean(self) -> FloatArray:
         """`theta.x`, `(..., n_arms)`."""
-        return self.state.mean(self.X)
+        return self.project(self.state.theta)
 
     @cached_property
     def mean_and_width(self) -> tuple[FloatArray, FloatArray]:
         """`theta.x` and `sqrt(x' V^-1 x)` in one pass, each `(..., n_arms)`."""
-        return self.state.mean_and_width(self.X)
+        return self.state.mean_and_width(self.X, some_of_many=self.some_of_many)
+
+    def project(self, theta: FloatArray) -> FloatArray:
+        """`theta.x` for a `theta` `(..., n_features)` of the policy's own, `(..., n_arms)`."""
+        return self.state.project(self.X, theta, some_of_many=self.some_of_many)
 
     @cached_property
     def norm(self) -> FloatArray:
         """`|x|`, `(..., n_arms)`."""
-        return row_norms(self.X)
+        return row_norms(np.asarray(self.X, dtype=np.float64))
+
+    def rows(self, indices: IntArray) -> FloatArray:
+        """The features of some arms, `(k, n_features)`."""
+        return self.X[indices]

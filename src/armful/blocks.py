@@ -12,29 +12,34 @@ BLOCK = 512
 Summary = Callable[[FloatArray], tuple[FloatArray, ...]]
 
 
-def multiply(X: FloatArray, matrix: FloatArray, summarise: Summary) -> tuple[FloatArray, ...]:
+def multiply(
+    X: FloatArray, matrix: FloatArray, summarise: Summary, *, some_of_many: bool = False
+) -> tuple[FloatArray, ...]:
     """`summarise` of the rows of `X @ matrix`, `(..., n, d)` times `(..., d, m)`: each `(..., n)`.
 
     Equal rows get equal results wherever they stand, so that ties stay ties. BLAS does not promise that: its
     kernels sum in another order at the end of an odd number of rows and for products of another size. So all
     blocks have one size (the last overlaps the one before), a lone short block is filled up with zeros, and
     `matrix` must have two columns or more, since one column goes through another kernel altogether.
+    `some_of_many`: the rows are some of a larger number and get what they would get among all of them, so a short
+    block is filled up to a whole one.
 
     What is not finite in `X`, or overflows, shows in the result; numpy's warnings about it are silenced.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return _multiply(X, matrix, summarise)
+        return _multiply(X, matrix, summarise, BLOCK if some_of_many else 8)
 
 
-def _multiply(X: FloatArray, matrix: FloatArray, summarise: Summary) -> tuple[FloatArray, ...]:
+def _multiply(X: FloatArray, matrix: FloatArray, summarise: Summary, multiple: int) -> tuple[FloatArray, ...]:
     n = X.shape[-2]
     if n <= BLOCK:
-        return tuple(part[..., :n] for part in summarise(_filled_up(X) @ matrix))
+        return tuple(part[..., :n] for part in summarise(_filled_up(X, multiple) @ matrix))
     batch = np.broadcast_shapes(X.shape[:-2], matrix.shape[:-2])
     results: tuple[FloatArray, ...] = ()
     for begin in range(0, n, BLOCK):
         rows = slice(min(begin, n - BLOCK), min(begin + BLOCK, n))
-        parts = summarise(X[..., rows, :] @ matrix)
+        block = X[..., rows, :]
+        parts = summarise((np.ascontiguousarray(block) if X.ndim == 2 else block) @ matrix)
         results = results or tuple(np.empty((*batch, n)) for _ in parts)
         for result, part in zip(results, parts, strict=True):
             result[..., rows] = part
@@ -47,8 +52,8 @@ def row_norms(rows: FloatArray) -> FloatArray:
     return norms
 
 
-def _filled_up(X: FloatArray) -> FloatArray:
-    missing = -X.shape[-2] % 8
+def _filled_up(X: FloatArray, multiple: int) -> FloatArray:
+    missing = -X.shape[-2] % multiple
     if not missing:
-        return X
+        return np.ascontiguousarray(X)
     return np.concatenate([X, np.zeros((*X.shape[:-2], missing, X.shape[-1]))], axis=-2)

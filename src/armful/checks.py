@@ -98,12 +98,12 @@ def floats(name: str, values: ArrayLike) -> FloatArray:
         raise ValueError(f"{name} must be an array of real numbers, got {kind}") from None
 
 
-def refuse_not_finite(name: str, array: FloatArray) -> None:
-    """Name the first NaN or infinity and where it stands."""
+def refuse_not_finite(name: str, array: FloatArray, first_row: int = 0) -> None:
+    """Name the first NaN or infinity and where it stands; the rows count from `first_row`."""
     if np.isfinite(array).all():
         return
     where = np.argwhere(~np.isfinite(array))[0]
-    place = f"row {where[0]}" if array.ndim <= 2 else f"place {tuple(int(i) for i in where)}"
+    place = f"row {first_row + where[0]}" if array.ndim <= 2 else f"place {tuple(int(i) for i in where)}"
     raise ValueError(f"{name} must be finite, got {array[tuple(where)]} in {place}")
 
 

@@ -1,11 +1,18 @@
-"""Drawing for many repetitions at once, each from a generator of its own."""
+"""Drawing for many arms and for many repetitions, so that what is drawn does not depend on how the work is divided."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from armful.checks import FloatArray
+from armful.checks import FloatArray, IntArray
+
+Keys = NDArray[np.uint64]
+
+STEP = np.uint64(0x9E3779B97F4A7C15)
+MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 class Streams:
@@ -21,17 +28,35 @@ class Streams:
         """A uniform number for each repetition."""
         return np.array([generator.random() for generator in self.generators])
 
-    def standard_normal(self, size: int, where: FloatArray | None = None) -> FloatArray:
-        """`size` standard normals for each repetition, or zeros where a repetition draws none."""
-        draws = np.zeros((len(self.generators), size))
-        for i, generator in enumerate(self.generators):
-            if where is None or where[i]:
-                generator.standard_normal(out=draws[i])
-        return draws
+    def standard_normal(self, size: int) -> FloatArray:
+        """`size` standard normals for each repetition."""
+        return np.stack([generator.standard_normal(size) for generator in self.generators])
 
 
-def standard_normal(rng: Generator | Streams, size: int, where: object = None) -> FloatArray:
-    """`size` standard normals from one generator, or for each repetition of `Streams`; zeros where not `where`."""
-    if isinstance(rng, Streams):
-        return rng.standard_normal(size, None if where is None else np.asarray(where))
-    return rng.standard_normal(size) if where is None or where else np.zeros(size)
+def draw_key(rng: Generator | Streams, where: object = True) -> Keys:
+    """A key for `lots`, `()`, or `(repetitions,)` for `Streams`; nothing is drawn where not `where`."""
+    if not isinstance(rng, Streams):
+        return np.array(rng.bit_generator.random_raw() if where else 0, dtype=np.uint64)
+    wanted = np.broadcast_to(np.asarray(where), len(rng.generators))
+    pairs = zip(rng.generators, wanted, strict=True)
+    return np.array([g.bit_generator.random_raw() if draws else 0 for g, draws in pairs], dtype=np.uint64)
+
+
+def lots(key: Keys, places: IntArray) -> Keys:
+    """A random 64-bit number for each arm, `(..., n)`: a function of the key `(...)` and the arm's place alone.
+
+    So an arm draws the same whichever other arms are looked at, in whatever order and on whatever machine.
+    The numbers are those of the generator SplitMix64 (Steele et al. 2014), which reaches any of them in one step.
+    """
+    with np.errstate(over="ignore"):
+        z = np.asarray(key)[..., None] + (places.astype(np.uint64) + np.uint64(1)) * STEP
+        z = (z ^ (z >> np.uint64(30))) * MIX[0]
+        z = (z ^ (z >> np.uint64(27))) * MIX[1]
+        return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def arm_normals(key: Keys, places: IntArray) -> FloatArray:
+    """A standard normal for each arm, `(..., n)`, drawn as in `lots`."""
+    uniform = ((lots(key, places) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53  # strictly between 0 and 1
+    normals: FloatArray = ndtri(uniform)
+    return normals

@@ -95,18 +95,24 @@ class RidgeState:
         """`sqrt(x' V^-1 x)` for each row: `(..., n)`."""
         return self.mean_and_width(X)[1]
 
-    def mean_and_width(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Both in one pass over `X`."""
+    def mean_and_width(self, X: ArrayLike, *, some_of_many: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Both in one pass over `X`. some_of_many: to the last bit as among many other rows (see `blocks`)."""
         rows = checks.features(X, self.n_features, finite=False)
         matrix = np.concatenate([self._inverse_root, self.theta[..., None]], axis=-1)
-        mean, width = multiply(rows, matrix, lambda product: (product[..., -1], row_norms(product[..., :-1])))
+        mean, width = multiply(
+            rows,
+            matrix,
+            lambda product: (product[..., -1], row_norms(product[..., :-1])),
+            some_of_many=some_of_many,
+        )
         _refuse_overflow(rows, mean, width)
         return mean, width
 
-    def project(self, X: ArrayLike, theta: FloatArray) -> FloatArray:
+    def project(self, X: ArrayLike, theta: FloatArray, *, some_of_many: bool = False) -> FloatArray:
         """`theta.x` for each row and a `theta` `(..., n_features)` of the caller's: `(..., n)`."""
         rows = checks.features(X, self.n_features, finite=False)
-        (values,) = multiply(rows, np.stack([theta, theta], axis=-1), lambda product: (product[..., 0],))
+        twice = np.stack([theta, theta], axis=-1)
+        (values,) = multiply(rows, twice, lambda product: (product[..., 0],), some_of_many=some_of_many)
         _refuse_overflow(rows, values)
         return values
 
@@ -118,6 +124,16 @@ class RidgeState:
         """
         signs = np.sign(_diagonal(self._solved[..., :-1, :-1]))
         return self.theta + (self._inverse_root @ (signs * standard_normals)[..., None])[..., 0]
+
+    @property
+    def root(self) -> FloatArray:
+        """A triangular R with `R'R = V`, `(..., n_features, n_features)`; `width(x) = |x R^-1|`."""
+        return self._solved[..., :-1, :-1]
+
+    @property
+    def inverse_root(self) -> FloatArray:
+        """`R^-1`."""
+        return self._inverse_root
 
     @cached_property
     def theta(self) -> FloatArray:

@@ -222,7 +222,7 @@ def test_groups_that_are_no_labels_are_refused(groups, message):
 
 @pytest.mark.parametrize("n_scores", [0, 2, 4])
 def test_scores_for_another_number_of_arms_are_refused(n_scores):
-    with pytest.raises(ValueError, match=rf"^Quotas has groups for 3 arms, got {n_scores} scores$"):
+    with pytest.raises(ValueError, match=rf"^Quotas has groups for 3 arms, got {n_scores}$"):
         Quotas("aab", total=1).best(np.ones(n_scores))
 
 

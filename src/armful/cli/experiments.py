@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from armful.experiments import comparison, report, reproduction
+from armful.experiments.cluster import connected
 from armful.experiments.plan import EXAMPLE, read_plan
 from armful.experiments.results import Result
-from armful.experiments.running import run_cells
+from armful.experiments.running import Crew, Processes, run_cells
 
 Workers = Annotated[
     int | None, typer.Option(help="Processes to use; all cores if not given. Results do not depend on it.", min=1)
@@ -54,6 +55,10 @@ def compare(
     plan: Annotated[Path | None, typer.Argument(help="A plan in TOML; --example prints one.")] = None,
     example: Annotated[bool, typer.Option("--example", help="Print a commented plan to start from.")] = False,
     workers: Workers = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Address of a dask scheduler whose workers to use, like tcp://10.0.0.1:8786."),
+    ] = None,
     out: Out = Path("armful-comparison"),
 ) -> None:
     """Compare policies, yours or armful's, in environments and sizes of your choice.
@@ -70,11 +75,20 @@ def compare(
         raise ValueError("which plan? Give a file, or --example to print one to start from")
     wanted = read_plan(plan)
     comparison.check(wanted)
-    out.mkdir(parents=True, exist_ok=True)
     cells = wanted.cells()
-    with _progress("comparing", len(cells)) as advance:
-        results = run_cells(cells, out / "cells", workers=workers or os.cpu_count() or 1, progress=advance)
+    with _crew(workers, cluster) as crew:
+        out.mkdir(parents=True, exist_ok=True)
+        with _progress("comparing", len(cells)) as advance:
+            results = run_cells(cells, out / "cells", crew=crew, progress=advance)
     typer.echo(f"report: {comparison.write(wanted, results, out)}")
+
+
+def _crew(workers: int | None, cluster: str | None) -> AbstractContextManager[Crew]:
+    if cluster is None:
+        return nullcontext(Processes(workers or os.cpu_count() or 1))
+    if workers is not None:
+        raise ValueError("--workers is for processes on this machine, and a cluster has its own; leave one of them out")
+    return connected(cluster)
 
 
 def _sizes(text: str) -> list[int]:

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints.growing import CountGrowth
+from armful.constraints.ranks import Ranks, at, largest
 from armful.constraints.selection import Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
+from armful.randomness import Keys, Streams, draw_key
 
 
 @dataclass(frozen=True)
@@ -36,15 +38,28 @@ class TopK:
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The k arms of the largest scores."""
-        values = check_scores(scores)
-        indices = self.best_each(values[None], [rng or np.random.default_rng()])[0][0]
-        return Selection(indices, float(values[indices].sum()))
+        return self.best_among(check_scores(scores), draw_key(rng or np.random.default_rng()))
+
+    def best_among(self, scores: FloatArray, key: Keys, places: IntArray | None = None) -> Selection:
+        """The same for some of many arms: those at `places`, ties as `randomness.lots` has it."""
+        self.refuse_misfit(scores.size)
+        indices = largest(scores[None], self.k, key[None], places)[0]
+        return Selection(at(places, indices), float(scores[indices].sum()))
+
+    def refuse_misfit(self, n_arms: int) -> None:
+        """Raise if there are too few arms."""
+        if self.k > n_arms:
+            raise InfeasibleError(f"TopK({self.k}) needs {self.k} arms, {n_arms} are there")
+
+    @property
+    def ranks(self) -> Ranks:
+        """For choosing from more arms than are looked at one by one."""
+        return Ranks((), self.k, self.k)
 
     def best_each(self, scores: FloatArray, rngs: Sequence[Generator]) -> tuple[IntArray, FloatArray]:
         """The same for each row of `scores` `(repetitions, n_arms)`: indices `(repetitions, k)` and values."""
-        if self.k > scores.shape[-1]:
-            raise InfeasibleError(f"TopK({self.k}) needs {self.k} arms, {scores.shape[-1]} are there")
-        indices = largest(scores, self.k, rngs)
+        self.refuse_misfit(scores.shape[-1])
+        indices = largest(scores, self.k, draw_key(Streams(rngs)))
         return indices, scores[np.arange(len(scores))[:, None], indices].sum(axis=-1)
 
     def violation(self, indices: ArrayLike) -> float:
@@ -54,8 +69,7 @@ class TopK:
 
     def growth(self, n_arms: int) -> CountGrowth:
         """For objectives that add arm by arm."""
-        if self.k > n_arms:
-            raise InfeasibleError(f"TopK({self.k}) needs {self.k} arms, {n_arms} are there")
+        self.refuse_misfit(n_arms)
         return CountGrowth(n_arms, self.k, self.k)
 
     def limits(self, indices: ArrayLike) -> list[Limit]:
@@ -84,9 +98,22 @@ class AtMost:
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The largest scores that are not negative."""
-        values = check_scores(scores)
-        indices = largest_not_negative(values, self.k, rng or np.random.default_rng())
-        return Selection(indices, float(values[indices].sum()))
+        return self.best_among(check_scores(scores), draw_key(rng or np.random.default_rng()))
+
+    def best_among(self, scores: FloatArray, key: Keys, places: IntArray | None = None) -> Selection:
+        """The same for some of many arms: those at `places`, ties as `randomness.lots` has it."""
+        candidates = np.flatnonzero(scores >= 0)
+        size = min(self.k, candidates.size)
+        indices = candidates[largest(scores[None, candidates], size, key[None], at(places, candidates))[0]]
+        return Selection(at(places, indices), float(scores[indices].sum()))
+
+    def refuse_misfit(self, n_arms: int) -> None:
+        """No number of arms is too small."""
+
+    @property
+    def ranks(self) -> Ranks:
+        """For choosing from more arms than are looked at one by one."""
+        return Ranks((), 0, self.k)
 
     def violation(self, indices: ArrayLike) -> float:
         """How many arms too many, repeated ones counted."""
@@ -101,34 +128,3 @@ class AtMost:
         """The size, if it is reached."""
         full = check_indices(indices).size == self.k
         return [Limit(f"at most {self.k}", AtMost(self.k + 1))] if full else []
-
-
-def largest_not_negative(scores: FloatArray, k: int, rng: Generator) -> IntArray:
-    """The indices of the k largest of `scores` `(n_arms,)`, fewer where fewer are at least 0."""
-    candidates = np.flatnonzero(scores >= 0)
-    chosen: IntArray = candidates[largest(scores[None, candidates], min(k, candidates.size), [rng])[0]]
-    return chosen
-
-
-def largest(scores: FloatArray, k: int, rngs: Sequence[Generator]) -> IntArray:
-    """The indices of the k largest of each row, largest first, equal scores in random order.
-
-    scores: `(repetitions, n_arms)`; the answer: `(repetitions, k)`.
-    """
-    n_rows, n_arms = scores.shape
-    if k == 0:
-        return np.zeros((n_rows, 0), dtype=np.int64)
-    rows = np.arange(n_rows)[:, None]
-    chosen = np.argpartition(scores, n_arms - k, axis=-1)[:, n_arms - k :]
-    chosen = chosen[rows, np.argsort(-scores[rows, chosen], axis=-1)]
-    values = scores[rows, chosen]
-    least = values[:, -1:]
-    contested = (scores >= least).sum(axis=-1) > k
-    for row in np.flatnonzero(contested | (values[:, 1:] == values[:, :-1]).any(axis=-1)).tolist():
-        chosen[row] = _ties_at_random(scores[row], float(least[row, 0]), k, rngs[row])
-    return chosen
-
-
-def _ties_at_random(scores: FloatArray, least: float, k: int, rng: Generator) -> IntArray:
-    candidates = rng.permutation(np.flatnonzero(scores >= least))
-    return candidates[np.argsort(-scores[candidates], kind="stable")[:k]]

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.random import Generator
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.constraints.cardinality import largest
-from armful.constraints.growing import BoolArray
+from armful.constraints.ranks import BoolArray, Bounds, at, largest
 from armful.errors import InfeasibleError
+from armful.randomness import Keys, lots
 
 LARGEST_COUNT = 2**62
 
@@ -108,6 +107,10 @@ class Level:
             raise InfeasibleError(f"group {label!r} needs {needed} and at most {upper[i]}")
         return cls(groups, lower, upper)
 
+    def among(self, places: IntArray) -> "Level":
+        """The same bounds for the arms at `places` alone."""
+        return Level(Groups(self.groups.labels, self.groups.of_arm[places]), self.lower, self.upper)
+
     def violation(self, chosen: IntArray) -> int:
         """How many arms too few or too many, group by group."""
         taken = self.taken(chosen)
@@ -130,6 +133,17 @@ class Level:
         """All lower (`"at_least"`) or upper (`"at_most"`) bounds by label."""
         numbers = self.lower if name == "at_least" else self.upper
         return dict(zip(self.groups.labels, numbers.tolist(), strict=True))
+
+
+def as_bounds(levels: Sequence[Level]) -> list[Bounds]:
+    """The levels as `Ranks` wants them."""
+    finest = levels[0].groups
+    result = []
+    for level in levels:
+        of_finest = np.zeros(len(finest.labels), dtype=np.int64)
+        of_finest[finest.of_arm] = level.groups.of_arm
+        result.append(Bounds(level.groups.of_arm, of_finest, level.lower, level.upper))
+    return result
 
 
 def total_bounds(total: Total, least: int, most: int) -> tuple[int, int]:
@@ -155,9 +169,11 @@ def best_in_levels(
     levels: Sequence[Level],
     total: tuple[int, int],
     scores: FloatArray,
-    rng: Generator,
+    key: Keys,
+    *,
     required: IntArray,
     excluded: IntArray,
+    places: IntArray | None = None,
 ) -> IntArray:
     """The best set under bounds on groups, the finest level first, each group within one group of the next level.
 
@@ -168,19 +184,22 @@ def best_in_levels(
     into needed ones, and its upper bound drops the worst. Required arms are needed from the start.
 
     Where the total is a small part of many arms, a shortlist of the best is tried first: when it fills the total, no
-    arm below it could have come in.
+    arm below it could have come in. places: where the arms stand, if `scores` are of some of many arms only;
+    the answer is in numbers among these.
     """
+    if places is not None:
+        levels = [level.among(places) for level in levels]
     spare = np.ones(scores.size, dtype=bool)
     spare[required], spare[excluded] = False, False
     high = total[1]
     if scores.size >= MANY_ARMS and SHORTLIST * high < scores.size:
         least = float(np.partition(scores, -SHORTLIST * high)[-SHORTLIST * high])
         shortlist = spare & _worth_a_look(levels, scores >= least)
-        chosen, last = _best_of(shortlist, levels, total, scores, rng, required)
+        chosen, last = _best_of(shortlist, levels, total, scores, key, required, places)
         filled = chosen.size == high and last >= least
         if filled and not any(level.violation(chosen) for level in levels):
             return chosen
-    return _best_of(spare, levels, total, scores, rng, required)[0]
+    return _best_of(spare, levels, total, scores, key, required, places)[0]
 
 
 def _worth_a_look(levels: Sequence[Level], good: BoolArray) -> BoolArray:
@@ -199,8 +218,9 @@ def _best_of(
     levels: Sequence[Level],
     total: tuple[int, int],
     scores: FloatArray,
-    rng: Generator,
+    key: Keys,
     required: IntArray,
+    places: IntArray | None,
 ) -> tuple[IntArray, float]:
     """The best set of required and spare arms, and the least score that was chosen without need."""
     spare, needed = spare.copy(), np.zeros(scores.size, dtype=bool)
@@ -208,7 +228,8 @@ def _best_of(
     for level in levels:
         of_arm = level.groups.of_arm
         taken = np.bincount(of_arm[needed], minlength=len(level.groups.labels))
-        arms = _by_group_and_score(np.flatnonzero(spare), scores, of_arm, rng)
+        arms = np.flatnonzero(spare)
+        arms = arms[np.lexsort((lots(key, at(places, arms)), -scores[arms], of_arm[arms]))]
         sizes = np.bincount(of_arm[arms], minlength=len(level.groups.labels))
         place = np.arange(arms.size) - (np.cumsum(sizes) - sizes)[of_arm[arms]]
         becomes_needed = place < (level.lower - taken)[of_arm[arms]]
@@ -218,17 +239,11 @@ def _best_of(
     candidates = np.flatnonzero(spare)
     low, high = total
     size = min(max(high - kept.size, 0), candidates.size)
-    candidates = candidates[largest(scores[None, candidates], size, [rng])[0]]
+    candidates = candidates[largest(scores[None, candidates], size, key[None], at(places, candidates))[0]]
     forced = max(low - kept.size, 0)
     wanted = candidates[forced:][scores[candidates[forced:]] >= 0]
     taken = np.concatenate([candidates[:forced], wanted])
     return np.sort(np.concatenate([kept, taken])), float(scores[taken].min(initial=np.inf))
-
-
-def _by_group_and_score(arms: IntArray, scores: FloatArray, of_arm: IntArray, rng: Generator) -> IntArray:
-    """The arms group by group, best first, ties at random."""
-    shuffled = rng.permutation(arms)
-    return shuffled[np.lexsort((-scores[shuffled], of_arm[shuffled]))]
 
 
 def _phrase(name: str, number: int) -> str:

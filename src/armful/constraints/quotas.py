@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy, deepcopy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from armful.constraints.groups import (
     Groups,
     Level,
     Total,
+    as_bounds,
     best_in_levels,
     parents_of,
     total_bounds,
 )
+from armful.constraints.ranks import Ranks, at
 from armful.constraints.selection import (
     NO_ARMS,
     Changeable,
@@ -29,6 +32,7 @@ from armful.constraints.selection import (
     repeated,
 )
 from armful.errors import InfeasibleError
+from armful.randomness import Keys, draw_key
 
 
 class _BoundedGroups(Changeable):
@@ -63,12 +67,29 @@ class _BoundedGroups(Changeable):
     def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
         """The best allowed set with all the required arms and none of the excluded."""
         values = check_scores(scores)
-        if values.size != self.n_arms:
-            raise ValueError(f"{type(self).__name__} has groups for {self.n_arms} arms, got {values.size} scores")
-        indices = best_in_levels(self._levels, (self._low, self._high), values, rng, required, excluded)
+        self.refuse_misfit(values.size)
+        indices = best_in_levels(
+            self._levels, (self._low, self._high), values, draw_key(rng), required=required, excluded=excluded
+        )
         if required.size or excluded.size:
             self._refuse_unmet(indices)
         return Selection(indices, float(values[indices].sum()))
+
+    def best_among(self, scores: FloatArray, key: Keys, places: IntArray | None = None) -> Selection:
+        """The same for some of many arms: those at `places`, ties as `randomness.lots` has it."""
+        total = (self._low, self._high)
+        indices = best_in_levels(self._levels, total, scores, key, required=NO_ARMS, excluded=NO_ARMS, places=places)
+        return Selection(at(places, indices), float(scores[indices].sum()))
+
+    def refuse_misfit(self, n_arms: int) -> None:
+        """Raise if there are groups for another number of arms."""
+        if n_arms != self.n_arms:
+            raise ValueError(f"{type(self).__name__} has groups for {self.n_arms} arms, got {n_arms}")
+
+    @cached_property
+    def ranks(self) -> Ranks:
+        """For choosing from more arms than are looked at one by one."""
+        return Ranks(as_bounds(self._levels), self._low, self._high)
 
     def violation(self, indices: ArrayLike) -> float:
         """How many arms would have to be added or taken away at least, group by group and in all."""
@@ -80,8 +101,7 @@ class _BoundedGroups(Changeable):
 
     def growth(self, n_arms: int) -> GroupGrowth:
         """For objectives that add arm by arm."""
-        if n_arms != self.n_arms:
-            raise ValueError(f"{type(self).__name__} has groups for {self.n_arms} arms, got {n_arms}")
+        self.refuse_misfit(n_arms)
         return GroupGrowth(self._levels, self._low, self._high)
 
     def _refuse_unmet(self, chosen: IntArray) -> None:

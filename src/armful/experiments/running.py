@@ -1,9 +1,12 @@
-"""Running the cells of a plan in processes; what is finished is kept, and not run again."""
+"""Running the cells of a plan, in processes or on a cluster; what is finished is kept, and not run again."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import as_completed
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from armful import checks
 from armful.experiments.plan import Cell
@@ -12,6 +15,17 @@ from armful.simulation import simulate, worker_pool
 
 Progress = Callable[[Result | None], None]
 """Called once for each cell: with its result when it was run, with None when it was finished before."""
+
+Outcomes = Generator[tuple[int, Result], None, None]
+"""The places of cells in a sequence with their results, as they come; closing it stops the work."""
+
+
+class Crew(Protocol):
+    """Those who run cells: processes here, or the workers of a cluster."""
+
+    def run(self, cells: Sequence[Cell], /) -> Outcomes:
+        """Run all of `cells`."""
+        ...
 
 
 def run_cell(cell: Cell) -> Result:
@@ -35,13 +49,19 @@ def run_cell(cell: Cell) -> Result:
 
 
 def run_cells(
-    cells: Sequence[Cell], folder: Path, *, workers: int = 1, progress: Progress | None = None
+    cells: Sequence[Cell],
+    folder: Path,
+    *,
+    workers: int = 1,
+    crew: Crew | None = None,
+    progress: Progress | None = None,
 ) -> list[Result]:
     """The result of every cell, in order; each is saved in `folder` as soon as it is there.
 
-    Those that `folder` holds already are taken from it, so an interrupted run goes on where it was.
+    Those that `folder` holds already are taken from it, so an interrupted run goes on where it was. They run in
+    `workers` processes here, or where `crew` runs them: `armful.experiments.cluster.connected` gives a cluster's.
     """
-    checks.count("workers", workers)
+    crew = crew or Processes(workers)
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{cell.key()}.json" for cell in cells]
     results = {i: result for i, path in enumerate(paths) if (result := Result.load(path))}
@@ -49,19 +69,30 @@ def run_cells(
         if progress:
             progress(None)
     missing = [i for i in range(len(cells)) if i not in results]
-    for i, result in _outcomes(cells, missing, workers):
-        result.save(paths[i])
-        results[i] = result
-        if progress:
-            progress(result)
+    with closing(crew.run([cells[i] for i in missing])) as outcomes:
+        for place, result in outcomes:
+            i = missing[place]
+            result.save(paths[i])
+            results[i] = result
+            if progress:
+                progress(result)
     return [results[i] for i in range(len(cells))]
 
 
-def _outcomes(cells: Sequence[Cell], missing: Sequence[int], workers: int) -> Iterator[tuple[int, Result]]:
-    """The missing cells with their results, as they come."""
-    if workers == 1 or len(missing) <= 1:
-        yield from ((i, run_cell(cells[i])) for i in missing)
-        return
-    with worker_pool(min(workers, len(missing))) as pool:
-        jobs = {pool.submit(run_cell, cells[i]): i for i in missing}
-        yield from ((jobs[job], job.result()) for job in as_completed(jobs))
+@dataclass(frozen=True)
+class Processes:
+    """So many processes on this machine; with one worker, this process itself."""
+
+    workers: int
+
+    def __post_init__(self) -> None:
+        checks.count("workers", self.workers)
+
+    def run(self, cells: Sequence[Cell], /) -> Outcomes:
+        """Run all of `cells`, in no more processes than there are cells."""
+        if self.workers == 1 or len(cells) <= 1:
+            yield from ((i, run_cell(cell)) for i, cell in enumerate(cells))
+            return
+        with worker_pool(min(self.workers, len(cells))) as pool:
+            jobs = {pool.submit(run_cell, cell): i for i, cell in enumerate(cells)}
+            yield from ((jobs[job], job.result()) for job in as_completed(jobs))

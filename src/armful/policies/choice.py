@@ -1,6 +1,8 @@
 """What a policy chose."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,7 @@ class Choice:
     scores. ratio: no allowed set is worth more than `value / ratio`.
     mean, bonus, scores: `(k,)`, the estimate, what was added to it, and what became of both under the caps.
     capped: `(k,)`, True where a cap gave the score.
+    ids: `(k,)`, what the arms are called, if they were chosen from a table that says so.
     problem: what the set was chosen from, for `explain`.
     """
 
@@ -32,7 +35,8 @@ class Choice:
     bonus: FloatArray
     scores: FloatArray
     capped: BoolArray
-    problem: Problem = field(repr=False)
+    problem: Callable[[], Problem] = field(repr=False)
+    ids: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return self.indices.size
@@ -42,4 +46,7 @@ class Choice:
 
         At most `most` arms and `most` limits are explained, since each is found by choosing anew.
         """
-        return explain(self.problem, self.indices, self.value, most=checks.count("most", most))
+        problem = self.problem()
+        if not np.array_equal(problem.scores.value[self.indices], self.scores):
+            raise ValueError("the arms have changed since they were chosen; choose again, then explain")
+        return explain(problem, self.indices, self.value, most=checks.count("most", most))

@@ -6,7 +6,7 @@ from armful import checks
 from armful.arms import Arms
 from armful.policies.policy import Policy, Seed
 from armful.policies.scores import Scores
-from armful.randomness import standard_normal
+from armful.randomness import arm_normals, draw_key
 
 
 class EpsilonGreedy(Policy):
@@ -20,6 +20,8 @@ class EpsilonGreedy(Policy):
     array([ 0.5, -0.5])
     """
 
+    armwise = True
+
     def __init__(self, *, n_features: int, epsilon: float = 0.05, ridge: float = 1.0, seed: Seed = None) -> None:
         self.epsilon = checks.probability("epsilon", epsilon, zero_and_one=True)
         super().__init__(n_features=n_features, ridge=ridge, seed=seed)
@@ -27,6 +29,6 @@ class EpsilonGreedy(Policy):
     def score(self, arms: Arms, k: int) -> Scores:
         """The estimate, or noise in an exploring round."""
         explore = np.asarray(self.rng.random() < self.epsilon)  # (...)
-        noise = standard_normal(self.rng, arms.n_arms, where=explore)
+        noise = arm_normals(draw_key(self.rng, where=explore), arms.places)
         value = np.where(explore[..., None], noise, arms.mean)
         return Scores.uncapped(arms.mean, value - arms.mean, value)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from armful import objectives
+from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, Excluding, Limit, Selection
 from armful.errors import InfeasibleError
@@ -27,7 +28,7 @@ SAME = 1e-12
 class Problem:
     """What a set was chosen from: all arms, their scores, which sets were allowed and what they were worth."""
 
-    X: FloatArray
+    arms: Arms
     scores: Scores
     constraint: Constraint
     objective: Objective | None = None
@@ -48,12 +49,16 @@ class Problem:
     def _worth(self, indices: IntArray) -> float:
         if self.objective is None:
             return float(self.scores.value[indices].sum())
-        return self.objective.value(self.scores.value, self.X, indices)
+        return self.objective.value(self.scores.value, self.arms.X, indices)
 
     def _solve(self, scores: FloatArray, constraint: Constraint, rng: np.random.Generator) -> Selection:
         if self.objective is None:
-            return constraint.best(scores, self.X, rng)
-        return objectives.best(self.objective, scores, self.X, constraint, rng)
+            return constraint.best(scores, self._features(constraint), rng)
+        return objectives.best(self.objective, scores, self.arms.X, constraint, rng)
+
+    def _features(self, constraint: Constraint) -> FloatArray | None:
+        """The features, for a constraint that may want to see them; one that goes by rank does not."""
+        return None if hasattr(constraint, "ranks") else self.arms.X
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,8 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -23,6 +24,12 @@ from armful.policies.explanation import Problem
 from armful.policies.scores import Scores
 from armful.randomness import Streams
 from armful.ridge import RidgeState
+from armful.scan import Table
+from armful.scan.choosing import RankedConstraint, choose_from
+from armful.scan.many import many_arms, refuse_too_many, refuse_unfit
+from armful.scan.memory import memory_of
+from armful.scan.rows import Rows, WholeTable
+from armful.scan.scoring import Scoring
 
 Seed = int | Generator | None
 
@@ -49,6 +56,8 @@ class Policy:
 
     batched: ClassVar[bool] = True
     takes_caps: ClassVar[bool] = False
+    armwise: bool = False
+    """Whether an arm's score depends on no other arm, so that arms may be scored a part at a time."""
     samples: ClassVar[bool] = False
     """Whether it is a Thompson sampler, whose guarantees need an exact choice."""
 
@@ -64,7 +73,7 @@ class Policy:
 
     def choose(
         self,
-        X: ArrayLike,
+        X: ArrayLike | Table,
         constraint: Constraint,
         *,
         caps: ArrayLike | None = None,
@@ -72,14 +81,20 @@ class Policy:
     ) -> Choice:
         """The best allowed set of the rows of `X` `(n_arms, n_features)`, by this policy's scores.
 
+        X: an array, a memory-mapped matrix, or a `Table` of arms that stay the same between rounds. From many arms the
+        same set is chosen without a close look at each (docs/howto/millions-of-arms.md).
         caps: `(n_arms,)`, for policies that take them: what each arm's mean reward is known not to exceed.
         objective: what a set is worth, if not the sum of its scores: `Diverse`, `Coverage` or your own.
         """
-        arms = self._arms(X, caps)
         if not callable(getattr(constraint, "best", None)) or isinstance(constraint, type):
             raise ValueError(f"constraint must be one of armful's or your own, like TopK(10), got {constraint!r}")
+        if objective is None and (rows := many_arms(X, self.n_features, constraint, self)) is not None:
+            return self._choose_from_many(rows, cast(RankedConstraint, constraint), caps)
+        arms = self._arms(X, caps)
+        if isinstance(X, Table):
+            refuse_too_many(X, constraint, objective)
         with self._unchanged_if_refused():
-            problem = Problem(arms.X, self.score_all(arms, constraint.k), constraint, objective)
+            problem = Problem(arms, self.score_all(arms, constraint.k), constraint, objective)
             picked = problem.solve(constraint, self._generator)
         if self.samples and picked.ratio != 1:
             warnings.warn(
@@ -90,17 +105,41 @@ class Policy:
         i, scores = picked.indices, problem.scores
         return Choice(
             indices=i,
-            features=arms.X[i],
+            features=arms.rows(i),
             value=picked.value,
             ratio=picked.ratio,
             mean=scores.mean[i],
             bonus=scores.bonus[i],
             scores=scores.value[i],
             capped=scores.capped[i],
-            problem=problem,
+            problem=partial(_given, problem),
+            ids=X.ids_of(i) if isinstance(X, Table) else None,
         )
 
-    def scores(self, X: ArrayLike, k: int, *, caps: ArrayLike | None = None) -> FloatArray:
+    def _choose_from_many(self, rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:
+        """The same, looking closely only at the arms that could be chosen."""
+        scoring = Scoring(self, constraint.k, self._caps(caps, rows.n_arms))
+        table = rows if isinstance(rows, Table) else None
+        with self._unchanged_if_refused():
+            memory = None if table is None else memory_of(table, self)
+            picked = choose_from(rows, scoring, constraint, self._generator, memory)
+        i = picked.indices
+        features = rows.take(i)
+        scores: Scores = scoring.score(features, i)[0]
+        return Choice(
+            indices=i,
+            features=features,
+            value=picked.value,
+            ratio=picked.ratio,
+            mean=scores.mean,
+            bonus=scores.bonus,
+            scores=scores.value,
+            capped=scores.capped,
+            problem=partial(_all_scored, scoring, rows, constraint),
+            ids=None if table is None else table.ids_of(i),
+        )
+
+    def scores(self, X: ArrayLike | Table, k: int, *, caps: ArrayLike | None = None) -> FloatArray:
         """The score of every row of `X`, `(n_arms,)`, when at most `k` are to be chosen."""
         arms = self._arms(X, caps)
         with self._unchanged_if_refused():
@@ -205,13 +244,22 @@ class Policy:
             raise ValueError(f"{type(self).__name__}.score must give scores of shape {expected}, got {value.shape}")
         return Scores.uncapped(arms.mean, value - arms.mean, value)
 
-    def _arms(self, X: ArrayLike, caps: ArrayLike | None) -> Arms:
-        if caps is not None and not self.takes_caps:
-            raise ValueError(f"{type(self).__name__} takes no caps; CappedC2UCB does")
-        arms = Arms(X, self.state, caps)
+    def _arms(self, X: ArrayLike | Table, caps: ArrayLike | None) -> Arms:
+        if isinstance(X, Table):
+            refuse_unfit(X, self.n_features)
+            return WholeTable(X, self.state, self._caps(caps, X.n_arms))
+        arms = Arms(X, self.state)
+        arms.caps = self._caps(caps, arms.n_arms)
         if arms.X.ndim != 2:
             raise ValueError(f"features must have shape (n_arms, {self.n_features}), got {arms.X.shape}")
         return arms
+
+    def _caps(self, caps: ArrayLike | None, n_arms: int) -> FloatArray | None:
+        if caps is None:
+            return None
+        if not self.takes_caps:
+            raise ValueError(f"{type(self).__name__} takes no caps; CappedC2UCB does")
+        return checks.vector("caps", caps, n_arms)
 
     @contextmanager
     def _unchanged_if_refused(self) -> Iterator[None]:
@@ -228,6 +276,16 @@ class Policy:
         if isinstance(self.rng, Streams):
             raise TypeError("this policy is a batch of repetitions; choose and save are for a single one")
         return self.rng
+
+
+def _given(problem: Problem) -> Problem:
+    return problem
+
+
+def _all_scored(scoring: Scoring, rows: Rows, constraint: Constraint) -> Problem:
+    """What was chosen from, worked out when it is asked for."""
+    arms = WholeTable(rows, scoring.state, scoring.caps)
+    return Problem(arms, scoring.score_arms(arms), constraint)
 
 
 def _seeded(seed: Seed) -> Generator:

@@ -4,10 +4,11 @@ import numpy as np
 
 from armful import checks
 from armful.arms import Arms
+from armful.checks import FloatArray
 from armful.policies.confidence import ConfidencePolicy
 from armful.policies.policy import Policy, Seed
 from armful.policies.scores import Scores
-from armful.randomness import standard_normal
+from armful.randomness import arm_normals, draw_key
 
 
 class ArmwiseThompson(ConfidencePolicy):
@@ -22,12 +23,26 @@ class ArmwiseThompson(ConfidencePolicy):
     """
 
     samples = True
+    armwise = True
 
     def score(self, arms: Arms, k: int) -> Scores:
         """Mean plus radius times width times a normal draw."""
         mean, width = arms.mean_and_width
-        scale = np.asarray(self._alpha(self.state, k))[..., None] * width
-        return Scores.uncapped(mean, scale * standard_normal(self.rng, arms.n_arms))
+        return Scores.uncapped(mean, self._radius(k) * width * self._drawn(arms))
+
+    def score_range(self, low: Arms, high: Arms, k: int) -> tuple[FloatArray, FloatArray]:
+        """The range of the score: a width makes it larger or smaller, as the draw has it."""
+        radius, drawn = self._radius(k), self._drawn(low)
+        (low_mean, low_width), (high_mean, high_width) = low.mean_and_width, high.mean_and_width
+        lowest = low_mean + radius * np.where(drawn < 0, high_width, low_width) * drawn
+        highest = high_mean + radius * np.where(drawn < 0, low_width, high_width) * drawn
+        return lowest, highest
+
+    def _drawn(self, arms: Arms) -> FloatArray:
+        return arm_normals(draw_key(self.rng), arms.places)
+
+    def _radius(self, k: int) -> FloatArray:
+        return np.asarray(self._alpha(self.state, k))[..., None]
 
 
 class CombLinTS(Policy):
@@ -41,6 +56,7 @@ class CombLinTS(Policy):
     """
 
     samples = True
+    armwise = True
 
     def __init__(self, *, n_features: int, noise: float = 1.0, ridge: float = 1.0, seed: Seed = None) -> None:
         super().__init__(n_features=n_features, ridge=ridge, seed=seed)
@@ -48,6 +64,6 @@ class CombLinTS(Policy):
 
     def score(self, arms: Arms, k: int) -> Scores:
         """The mean under one drawn theta."""
-        drawn = self.state.sample(self.noise * standard_normal(self.rng, self.n_features))
-        value = self.state.project(arms.X, drawn)
+        drawn = self.state.sample(self.noise * self.rng.standard_normal(self.n_features))
+        value = arms.project(drawn)
         return Scores.uncapped(arms.mean, value - arms.mean, value)

@@ -26,10 +26,16 @@ class C2UCB(ConfidencePolicy):
     Takemura et al. 2021, Algorithm 1, Theorems 2 and 3.
     """
 
+    armwise = True
+
     def score(self, arms: Arms, k: int) -> Scores:
         """Mean plus radius times width."""
         mean, width = arms.mean_and_width
         return Scores.uncapped(mean, self._bonus(width, k))
+
+    def score_range(self, low: Arms, high: Arms, k: int) -> tuple[FloatArray, FloatArray]:
+        """The range of the score, which grows with mean and width."""
+        return self.score(low, k).value, self.score(high, k).value
 
     def _bonus(self, width: FloatArray, k: int) -> FloatArray:
         return np.asarray(self._alpha(self.state, k))[..., None] * width
@@ -58,6 +64,7 @@ class CappedC2UCB(C2UCB):
     """
 
     takes_caps = True
+    armwise = True
 
     def __init__(
         self,
@@ -77,6 +84,7 @@ class CappedC2UCB(C2UCB):
         self.rule = checks.one_of("rule", rule, ("clip", "paper"))
         self.cap = None if cap is None else checks.positive("cap", cap, hint="it is B, the largest mean reward")
         self.spread = None if spread is None else checks.at_least_zero("spread", spread)
+        self.armwise = spread is None
         if rule == "paper" and cap is None:
             raise ValueError("rule='paper' needs cap, the largest mean reward B")
         if rule == "paper" and spread is not None:
@@ -105,6 +113,17 @@ class CappedC2UCB(C2UCB):
         cap = self._lowest_cap(arms, optimistic)
         value = np.minimum(optimistic, cap)
         return Scores(mean, bonus, value, value < optimistic, cap)
+
+    def score_range(self, low: Arms, high: Arms, k: int) -> tuple[FloatArray, FloatArray]:
+        """The range of the score; by the paper's rule an arm may be on either side of the limit."""
+        lowest, highest = super().score_range(low, high, k)
+        if self.rule == "clip":
+            return lowest, highest
+        (_, low_width), (high_mean, high_width) = low.mean_and_width, high.mean_and_width
+        either = (low_width**2 <= 1 / k) & (high_width**2 > 1 / k)
+        most = high_mean + self._bonus(np.minimum(high_width, np.nextafter(math.sqrt(1 / k), np.inf)), k)
+        lowest = np.where(either, np.minimum(lowest, highest), lowest)
+        return lowest, np.where(either, np.maximum(most, highest), highest)
 
     def _lowest_cap(self, arms: Arms, optimistic: FloatArray) -> FloatArray:
         caps: list[FloatArray | float] = []
@@ -148,7 +167,13 @@ class CombLinUCB(Policy):
         self.radius = math.sqrt(n_features) if radius is None else checks.at_least_zero("radius", radius)
         self.noise = checks.positive("noise", noise)
 
+    armwise = True
+
     def score(self, arms: Arms, k: int) -> Scores:
         """Mean plus c posterior standard deviations."""
         mean, width = arms.mean_and_width
         return Scores.uncapped(mean, self.radius * self.noise * width)
+
+    def score_range(self, low: Arms, high: Arms, k: int) -> tuple[FloatArray, FloatArray]:
+        """The range of the score, which grows with mean and width."""
+        return self.score(low, k).value, self.score(high, k).value

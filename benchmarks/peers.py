@@ -1,0 +1,623 @@
+"""The same job by armful and by other bandit libraries, side by side: ratios from one interleaved run.
+
+Two jobs. `one decision`: score 1,000 arms with 50 features, choose 10, learn what they paid. `repeated rounds`: the
+same with the same 1,000,000 arms every round, choosing 1 %. The reward is linear in the features, plus noise, and
+every library is used in the way that comes closest to armful's: one linear model shared by all arms, each scored by
+estimate + 1 width. What it really computes is printed beside its number, and how many of its choices armful shares.
+
+Every library is first tried on 10,000 arms: it learns the same rewards as all others and chooses once. From there its
+time for a million is extrapolated, and if that is above the limit, it plays the second job on 10,000 arms only and
+its number is marked `~`. Quartiles of the ratios are printed first: how much they moved during the run.
+
+    python benchmarks/peers.py            print the table
+    python benchmarks/peers.py --write    also put it into docs/benchmarks.md, with its figure
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+import importlib.metadata
+import math
+import statistics
+import textwrap
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+import armful
+
+D, ALPHA, RIDGE, SEED = 50, 1.0, 1.0, 1
+SMALL, TRIAL, LARGE = 1_000, 10_000, 1_000_000
+K_SMALL, PER_CENT = 10, 100
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
+NOT_INSTALLED = "not installed: `pip install '.[bench]'`"
+
+
+# -- the world -----------------------------------------------------------------------------------------
+
+
+class World:
+    """Arms drawn once, and what they pay."""
+
+    def __init__(self, n_arms: int, k: int) -> None:
+        rng = np.random.default_rng(SEED)
+        self.theta = rng.standard_normal(D) / math.sqrt(D)
+        self.X = rng.standard_normal((n_arms, D))
+        self.X /= math.sqrt(D)
+        self.k = k
+
+    def pay(self, chosen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return self.X[chosen] @ self.theta + 0.1 * rng.standard_normal(len(chosen))
+
+
+# -- the contenders ------------------------------------------------------------------------------------
+
+
+class Contender:
+    """One library on one world; a subclass writes `learn` and `scores`, or `choose` where it chooses by itself."""
+
+    name: ClassVar[str]
+    package: ClassVar[str]
+    computes: ClassVar[str]
+    growth: ClassVar[int] = 1
+    """The time of a round grows with the number of arms to this power, when a fixed share of them is chosen."""
+    same_scores: ClassVar[bool] = False
+    """Whether its scores are meant to be armful's."""
+
+    def __init__(self, X: np.ndarray, k: int) -> None:
+        self.X, self.k = X, k
+
+    def scores(self) -> np.ndarray:
+        raise NotImplementedError
+
+    def choose(self) -> np.ndarray:
+        scores = self.scores()
+        return np.argpartition(scores, len(scores) - self.k)[len(scores) - self.k :]
+
+    def learn(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
+        raise NotImplementedError
+
+
+class ArmfulPlain(Contender):
+    name, package = "armful, plain array", "armful"
+    computes = "one model, estimate + width of every arm in float64, from scratch every round"
+    same_scores = True
+
+    def __init__(self, X: np.ndarray, k: int) -> None:
+        super().__init__(X, k)
+        self.policy = armful.C2UCB(n_features=D, radius=ALPHA, ridge=RIDGE, seed=SEED)
+        self.constraint = armful.TopK(k)
+
+    def scores(self) -> np.ndarray:
+        return self.policy.scores(self.X, k=self.k)
+
+    def choose(self) -> np.ndarray:
+        return self.policy.choose(self.X, self.constraint).indices
+
+    def learn(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
+        self.policy.learn(self.X[chosen], rewards)
+
+
+class ArmfulTable(ArmfulPlain):
+    name = "armful, Table"
+    computes = "the same; remembers widths between rounds and computes only those that can matter"
+    same_scores = False
+
+    def __init__(self, X: np.ndarray, k: int) -> None:
+        super().__init__(X, k)
+        self.table = armful.Table.wrap(X)
+
+    def choose(self) -> np.ndarray:
+        return self.policy.choose(self.table, self.constraint).indices
+
+
+class LinUCB(Contender):
+    name, package = "contextualbandits, LinUCB", "contextualbandits"
+    computes = (
+        "the same scores in float32, one model for each of its actions; it takes no fewer than two, so a second one, "
+        "which never learns, is scored too; features turned into float32 beforehand"
+    )
+    same_scores = True
+
+    def __init__(self, X: np.ndarray, k: int) -> None:
+        super().__init__(X.astype(np.float32), k)
+        from contextualbandits.online import LinUCB  # noqa: PLC0415
+
+        self.policy = LinUCB(nchoices=2, alpha=ALPHA, lambda_=RIDGE, fit_intercept=False, random_state=SEED)
+
+    def scores(self) -> np.ndarray:
+        return self.policy.decision_function(self.X)[:, 0]
+
+    def learn(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
+        self.policy.partial_fit(self.X[chosen], np.zeros(len(chosen), dtype=int), rewards)
+
+
+class UCBRegression(Contender):
+    name, package = "contextualbandits, regression only", "contextualbandits"
+    computes = (
+        "the same scores in float32, one model, by the regression inside its LinUCB used by itself; features turned "
+        "into float32 beforehand"
+    )
+    same_scores = True
+
+    def __init__(self, X: np.ndarray, k: int) -> None:
+        super().__init__(X.astype(np.float32), k)
+        from contextualbandits.linreg import LinearRegression  # noqa: PLC0415
+
+        self.model = LinearRegression(lambda_=RIDGE, fit_intercept=False)
+
+    def scores(self) -> np.ndarray:
+        return self.model.predict_ucb(self.X, ALPHA)
+
+    def learn(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
+        self.model.partial_fit(self.X[chosen], rewards)
+
+
+class MABWiser(Contender):
+    name, package = "MABWiser, LinUCB", "mabwiser"
+    computes = "the same scores in float64, one model (its only arm; ours are its contexts), a dictionary for each"
+    same_scores = True
+
+    def __init__(self, X: np.ndarray, k: int) -> None:
+        super().__init__(X, k)
+        from mabwiser.mab import MAB, LearningPolicy  # noqa: PLC0415
+
+        self.mab = MAB([0], LearningPolicy.LinUCB(alpha=ALPHA, l2_lambda=RIDGE), seed=SEED)
+
+    def scores(self) -> np.ndarray:
+        expectations = self.mab.predict_expectations(self.X)
+        return np.fromiter((of_arm[0] for of_arm in expectations), dtype=float, count=len(self.X))
+
+    def learn(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
+        self.mab.partial_fit(np.zeros(len(chosen), dtype=int), rewards, self.X[chosen])
+
+
+class VowpalWabbit(Contender):
+    name, package = "Vowpal Wabbit, parsed arms", "vowpalwabbit"
+    computes = (
+        "one model by stochastic gradient in float32, estimates only, no width; the k largest of its softmax "
+        "probabilities; arms written as text and parsed beforehand"
+    )
+    options = "--cb_explore_adf --softmax --lambda 5 --cb_type mtr --noconstant --quiet"
+
+    def __init__(self, X: np.ndarray, k: int) -> None:
+        super().__init__(X, k)
+        from vowpalwabbit import Workspace  # noqa: PLC0415
+
+        self.vw = Workspace(self.options)
+        self.lines = self.write()
+        self.arms = self.vw.parse(self.example())
+
+    def example(self) -> list[str]:
+        return self.lines
+
+    def write(self) -> list[str]:
+        line = "|x " + " ".join(f"{i}:%.9g" for i in range(D))
+        return [line % tuple(x) for x in self.X.tolist()]
+
+    def scores(self) -> np.ndarray:
+        return np.array(self.vw.predict(self.arms))
+
+    def learn(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
+        for arm, reward in zip(chosen.tolist(), rewards.tolist(), strict=True):
+            self.vw.learn([f"0:{-reward}:1 {self.lines[arm]}"])  # alone, with probability 1: a plain regression step
+
+
+class VowpalWabbitText(VowpalWabbit):
+    name = "Vowpal Wabbit, arms as text"
+    computes = "the same, its text written from the array and parsed every round, as arms that change must be"
+
+    def scores(self) -> np.ndarray:
+        self.lines = self.write()
+        return np.array(self.vw.predict(self.lines))
+
+
+class VowpalWabbitSlots(VowpalWabbit):
+    name = "Vowpal Wabbit, CCB"
+    computes = (
+        "one slot after the other, each drawn from a softmax over the arms left, k slots; a model shared by the slots "
+        "plus one for each; no width; arms parsed beforehand, growing as arms x slots"
+    )
+    options = "--ccb_explore_adf --softmax --lambda 5 --noconstant --quiet"
+    growth = 2
+
+    def example(self) -> list[str]:
+        return ["ccb shared |s", *(f"ccb action {line}" for line in self.lines), *["ccb slot |"] * self.k]
+
+    def choose(self) -> np.ndarray:
+        return np.array([arms[0][0] for arms in self.vw.predict(self.arms)])  # the drawn arm stands first
+
+    def learn(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
+        for begin in range(0, len(chosen), self.k):
+            part = slice(begin, begin + self.k)
+            actions = [f"ccb action {self.lines[arm]}" for arm in chosen[part]]
+            slots = [f"ccb slot {i}:{-reward}:1 |" for i, reward in enumerate(rewards[part].tolist())]
+            self.vw.learn(["ccb shared |s", *actions, *slots])
+
+
+class BayesianBandits(Contender):
+    name, package = "bayesianbandits, 1,000 draws", "bayesianbandits"
+    computes = (
+        "one model; draws from the posterior of every arm and takes their 84 % quantile, which is estimate + width "
+        "up to chance; its default number of draws"
+    )
+    draws = 1_000
+
+    def __init__(self, X: np.ndarray, k: int) -> None:
+        super().__init__(X, k)
+        import bayesianbandits as bb  # noqa: PLC0415
+        from bayesianbandits.featurizers import FunctionArmFeaturizer  # noqa: PLC0415
+
+        self.agent = bb.LipschitzContextualAgent(
+            [bb.Arm(arm, learner=None) for arm in range(len(X))],
+            bb.UpperConfidenceBound(alpha=statistics.NormalDist().cdf(ALPHA), samples=self.draws),
+            FunctionArmFeaturizer(lambda _context, _arms: X.T[None]),
+            bb.NormalRegressor(alpha=RIDGE, beta=1.0),
+            random_seed=SEED,
+        )
+
+    def choose(self) -> np.ndarray:
+        (chosen,) = self.agent.pull(np.zeros((1, 1)), top_k=self.k)
+        return np.array(chosen)
+
+    def learn(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
+        self.agent.learner.partial_fit(self.X[chosen], rewards)
+
+
+class BayesianBanditsQuick(BayesianBandits):
+    name = "bayesianbandits, 50 draws"
+    computes = "the same with 50 draws"
+    draws = 50
+
+
+CONTENDERS: list[type[Contender]] = [
+    ArmfulPlain,
+    ArmfulTable,
+    UCBRegression,
+    LinUCB,
+    MABWiser,
+    VowpalWabbit,
+    VowpalWabbitText,
+    VowpalWabbitSlots,
+    BayesianBandits,
+    BayesianBanditsQuick,
+]
+
+
+# -- measuring -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Row:
+    """What was found out about one contender."""
+
+    kind: type[Contender]
+    trouble: str = ""
+    shared: float = math.nan
+    """The part of its first choice that is also armful's, both having learned the same."""
+    difference: float = math.nan
+    """The largest difference of a score from armful's, relative to the largest score."""
+    full: bool = False
+    """Whether it plays the second job on all the arms."""
+    times: dict[str, list[float]] = field(default_factory=dict)
+
+
+def first_lesson(world: World) -> tuple[np.ndarray, np.ndarray]:
+    """Some arms and their rewards, to be learned by every contender before it plays."""
+    rng = np.random.default_rng(SEED + 1)
+    chosen = rng.choice(len(world.X), size=500, replace=False)
+    return chosen, world.pay(chosen, rng)
+
+
+def begin(kind: type[Contender], world: World) -> Contender:
+    contender = kind(world.X, world.k)
+    contender.learn(*first_lesson(world))
+    return contender
+
+
+@contextmanager
+def guarded(row: Row) -> Iterator[None]:
+    """A library that fails is reported and does not stop the others; armful must not fail."""
+    if row.kind.package == "armful":
+        yield
+        return
+    try:
+        yield
+    except ImportError as error:
+        row.trouble = NOT_INSTALLED if error.name == row.kind.package else f"import fails: {error}"
+    except Exception as error:
+        row.trouble = f"fails: {type(error).__name__}: {error}".splitlines()[0]
+
+
+def attempt(row: Row, world: World, limit: float) -> None:
+    """Compare its first choice with armful's, and find out whether it can play with all the arms."""
+    reference = begin(ArmfulPlain, world)
+    begin(row.kind, World(SMALL, K_SMALL)).choose()  # importing is not counted
+    started = time.perf_counter()
+    contender = begin(row.kind, world)
+    chosen = contender.choose()
+    expected = (time.perf_counter() - started) * (LARGE / len(world.X)) ** row.kind.growth
+    row.full = expected <= limit
+    row.shared = len(np.intersect1d(chosen, reference.choose())) / world.k
+    if row.kind.same_scores:
+        wanted = reference.scores()
+        row.difference = float(np.abs(contender.scores() - wanted).max() / np.abs(wanted).max())
+
+
+@dataclass
+class Player:
+    """A contender in its world, with the noise of its rewards."""
+
+    row: Row
+    world: World
+    contender: Contender
+    rng: np.random.Generator
+
+    def play(self) -> float:
+        """Seconds of one round: choosing and learning, not what the world does in between."""
+        started = time.perf_counter()
+        chosen = self.contender.choose()
+        chose = time.perf_counter()
+        rewards = self.world.pay(chosen, self.rng)
+        paid = time.perf_counter()
+        self.contender.learn(chosen, rewards)
+        return time.perf_counter() - paid + chose - started
+
+
+def interleave(rows: Sequence[Row], job: str, worlds: dict[bool, World], runs: int, untimed: int) -> list[Player]:
+    """Let all contenders play round after round in turn. worlds: for those who play in full, and for the others."""
+    players: list[Player] = []
+    for row in rows:
+        with guarded(row):
+            world = worlds[row.full]
+            players.append(Player(row, world, begin(row.kind, world), np.random.default_rng(SEED + 2)))
+    for turn in range(untimed + runs):
+        for player in players:
+            row = player.row
+            if row.trouble:
+                continue
+            with guarded(row):
+                factor = (len(worlds[True].X) / len(player.world.X)) ** row.kind.growth
+                spent = player.play() * factor
+                if turn >= untimed:
+                    row.times.setdefault(job, []).append(spent)
+    return players
+
+
+def shared_by_table(players: Sequence[Player]) -> float:
+    """The part of the Table's choice that the same policy also makes from the plain array, after all the rounds."""
+    (contender,) = (player.contender for player in players if isinstance(player.contender, ArmfulTable))
+    plain = contender.policy.choose(contender.X, contender.constraint).indices
+    return len(np.intersect1d(contender.choose(), plain)) / contender.k
+
+
+def ratios(row: Row, reference: Row, job: str) -> list[float]:
+    return [a / b for a, b in zip(row.times[job], reference.times[job], strict=True)]
+
+
+def ratio(row: Row, reference: Row, job: str) -> float:
+    return statistics.median(ratios(row, reference, job))
+
+
+# -- reporting -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Report:
+    """The rows, with armful's own two at hand."""
+
+    rows: list[Row]
+    runs: dict[str, int]
+    limit: float
+
+    def __post_init__(self) -> None:
+        of = {row.kind: row for row in self.rows}
+        self.plain = of[ArmfulPlain]
+        self.table = of[ArmfulTable]
+
+    def decision(self, row: Row) -> float:
+        return ratio(row, self.plain, "one decision")
+
+    def rounds(self, row: Row) -> float:
+        return ratio(row, self.table, "repeated rounds")
+
+    def rounds_over_plain(self, row: Row) -> float:
+        return ratio(row, self.plain, "repeated rounds")
+
+    def markdown(self) -> str:
+        lines = [
+            "| library | what it computes | same set | one decision | repeated rounds | over plain |",
+            "| --- | --- | --- | --- | --- | --- |",
+        ]
+        for row in self.rows:
+            about = f"| {titled(row)} | {row.kind.computes} |"
+            if row.trouble:
+                lines.append(f"{about} {row.trouble} | | | |")
+                continue
+            mark = "" if row.full else "~ "
+            one = "" if row.kind is ArmfulTable else short(self.decision(row))
+            many, plain = short(self.rounds(row)), short(self.rounds_over_plain(row))
+            lines.append(f"{about} {agreement(row)} | {one} | {mark}{many} | {mark}{plain} |")
+        return "\n".join(lines)
+
+    def section(self) -> str:
+        decision = 1e3 * statistics.median(self.plain.times["one decision"])
+        rounds = statistics.median(self.table.times["repeated rounds"])
+        return "\n\n".join(
+            [
+                f"{BEGIN}\n## Beside other libraries (`benchmarks/peers.py`)",
+                paragraph(
+                    "How long other libraries take where armful takes 1, all playing in turn in one run on one core: "
+                    "above 1 armful is faster, below 1 the other is."
+                ),
+                paragraph(
+                    f"*One decision*: score {SMALL:,} arms with {D} features, choose {K_SMALL}, learn their rewards. "
+                    f"Median of {self.runs['one decision']}; armful took {decision:.1f} ms."
+                ),
+                paragraph(
+                    f"*Repeated rounds*: the same with the same {LARGE:,} arms every round, 1 % of them chosen, after "
+                    f"two rounds that are not timed. Median of {self.runs['repeated rounds']}, over armful with a "
+                    f"`Table`, which took {rounds:.2f} s, and *over plain*: over armful on a plain array. A `~` is "
+                    f"extrapolated from {TRIAL:,} arms, in proportion to the arms (CCB: to arms times slots), because "
+                    "setting up and choosing once from all of them would take longer than "
+                    f"{self.limit:.0f} s."
+                ),
+                paragraph(
+                    f"*Same set*: the part of its choice of {TRIAL // PER_CENT} from {TRIAL:,} arms that armful makes "
+                    "too after learning the same rewards (for the `Table`: of its choice from all arms after all the "
+                    "rounds), and by how much scores differ that should not."
+                ),
+                paragraph(
+                    "The libraries do not all do the same thing. Each is used in the way that comes closest to one "
+                    "linear model for all arms with an estimate and a width, ridge 1 and radius 1, and where it does "
+                    "not choose a set by itself, the k largest of its scores are taken. Features are brought into the "
+                    "form that a library likes best outside the time, except in the line that says so."
+                ),
+                self.markdown(),
+                "![How long each library takes where armful takes 1, on a logarithmic axis: one decision and repeated "
+                f"rounds](images/peers.png)\n{END}",
+            ]
+        )
+
+    def quartiles(self) -> str:
+        """How much the ratios moved during the run."""
+        lines = []
+        for job, reference in (("one decision", self.plain), ("repeated rounds", self.table)):
+            for row in self.rows:
+                if row.trouble or job not in row.times:
+                    continue
+                low, middle, high = statistics.quantiles(ratios(row, reference, job), n=4)
+                lines.append(f"{job:16} {row.kind.name:36} {short(middle):>8}  ({short(low)} to {short(high)})")
+        return "\n".join(lines)
+
+
+def paragraph(text: str) -> str:
+    return textwrap.fill(text, width=148, break_long_words=False, break_on_hyphens=False)
+
+
+def titled(row: Row) -> str:
+    if row.kind.package == "armful":
+        return f"**{row.kind.name}**"
+    try:
+        return f"{row.kind.name} ({importlib.metadata.version(row.kind.package)})"
+    except importlib.metadata.PackageNotFoundError:
+        return row.kind.name
+
+
+def agreement(row: Row) -> str:
+    if row.kind is ArmfulPlain:
+        return "itself"
+    scores = f", scores within {row.difference:.0e}" if row.kind.same_scores else ""
+    return f"{row.shared:.0%}{scores}".replace("%", " %").replace("e-0", "e-")
+
+
+def short(value: float) -> str:
+    """Two digits that matter."""
+    if value < 10:
+        return f"{value:.1f}" if value >= 1 else f"{value:.2f}"
+    return f"{round(value, 1 - math.floor(math.log10(value))):,.0f}"
+
+
+def draw(report: Report, path: Path) -> None:
+    """One dot for each library and job, on a logarithmic axis; hollow where extrapolated."""
+    import matplotlib as mpl  # noqa: PLC0415
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    rows = [row for row in report.rows if not row.trouble][::-1]
+    panels: list[tuple[str, Callable[[Row], float]]] = [
+        (f"One decision\n{SMALL:,} arms, choose {K_SMALL}", report.decision),
+        (f"Repeated rounds\n{LARGE:,} arms, choose 1 %", report.rounds),
+    ]
+    figure, axes = plt.subplots(1, 2, figsize=(10, 0.42 * len(rows) + 1.6), sharey=True, layout="constrained")
+    for axis, (title, value) in zip(axes, panels, strict=True):
+        axis.set_xscale("log")
+        axis.axvline(1, color="0.6", linewidth=1, zorder=0)
+        for height, row in enumerate(rows):
+            if title.startswith("One") and row.kind is ArmfulTable:
+                continue
+            estimated = title.startswith("Repeated") and not row.full
+            draw_dot(axis, value(row), height, ours=row.kind.package == "armful", estimated=estimated)
+        axis.set_title(title, loc="left", fontsize=10)
+        axis.set_xlabel("time, armful = 1" + ("; hollow: extrapolated" if value == report.rounds else ""))
+        axis.xaxis.set_major_formatter("{x:,g}")
+        axis.spines[["top", "right", "left"]].set_visible(False)
+        axis.tick_params(left=False)
+        axis.margins(x=0.25, y=0.06)
+    axes[0].set_yticks(range(len(rows)), [row.kind.name for row in rows])
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def draw_dot(axis: Any, value: float, height: int, *, ours: bool, estimated: bool) -> None:
+    colour = "#D55E00" if ours else "#0072B2"  # vermilion and blue, which everybody can tell apart
+    axis.hlines(height, min(1, value), max(1, value), color=colour, alpha=0.35, linewidth=2)
+    axis.plot(value, height, "D" if ours else "o", color=colour, markerfacecolor="white" if estimated else colour)
+    left = value < 1
+    axis.annotate(
+        ("~ " if estimated else "") + short(value),
+        (value, height),
+        xytext=(-8 if left else 8, 0),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        va="center",
+        fontsize=9,
+    )
+
+
+def write(report: Report) -> None:
+    """Replace the section between the two marks, and the figure."""
+    page = DOCS / "benchmarks.md"
+    text = page.read_text()
+    section = report.section()
+    if BEGIN in text and END in text:
+        text = text[: text.index(BEGIN)] + section + text[text.index(END) + len(END) :]
+    else:
+        text = f"{text.rstrip()}\n\n{section}\n"
+    page.write_text(text)
+    draw(report, DOCS / "images" / "peers.png")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="put table and figure into docs/")
+    parser.add_argument("--runs", type=int, default=51, help="timed rounds of the first job")
+    parser.add_argument("--large-runs", type=int, default=7, help="timed rounds of the second")
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds that a library may take for a million arms")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows = [Row(kind) for kind in CONTENDERS]
+
+    small, trial = World(SMALL, K_SMALL), World(TRIAL, TRIAL // PER_CENT)
+    for row in rows:
+        with guarded(row):
+            attempt(row, trial, options.limit)
+        print(f"{row.kind.name:36} {row.trouble or agreement(row)}", flush=True)
+    able = [row for row in rows if not row.trouble]
+    playing = [row for row in able if row.kind is not ArmfulTable]
+    interleave(playing, "one decision", {True: small, False: small}, options.runs, untimed=5)
+    worlds = {True: World(LARGE, LARGE // PER_CENT), False: trial}
+    players = interleave(able, "repeated rounds", worlds, options.large_runs, untimed=2)
+
+    for row in rows:
+        if row.kind is ArmfulTable:
+            row.shared = shared_by_table(players)
+    report = Report(rows, {"one decision": options.runs, "repeated rounds": options.large_runs}, options.limit)
+    print(report.quartiles(), report.section(), sep="\n\n")
+    if options.write:
+        write(report)
+
+
+if __name__ == "__main__":
+    main()

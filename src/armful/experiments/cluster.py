@@ -1,0 +1,181 @@
+"""The cells of a plan on the workers of a dask cluster: the same results, computed elsewhere."""
+
+import asyncio
+import importlib
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import scipy
+
+import armful
+from armful.experiments.plan import Cell
+from armful.experiments.recipe import Recipe, find
+from armful.experiments.results import Result
+from armful.experiments.running import Outcomes, run_cell
+
+CONNECT_SECONDS = 5.0
+"""How long a scheduler may take to answer."""
+
+PATIENCE_SECONDS = 20.0
+"""How long a cluster may be without any worker: enough for a killed one to be started again."""
+
+
+@contextmanager
+def connected(address: str) -> Iterator["Cluster"]:
+    """The cluster of the scheduler at `address`, to be the crew of `run_cells`.
+
+    with connected("tcp://10.0.0.1:8786") as cluster:
+        results = run_cells(plan.cells(), folder, crew=cluster)
+    """
+    distributed = _distributed()
+    if _kind_of_server(address) != "Scheduler":
+        raise ValueError(f"no dask scheduler answers at {address}; start one with `dask scheduler`")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)  # told below, in one sentence
+        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    with client:
+        try:
+            _refuse_others(f"the scheduler at {address}", client.run_on_scheduler(installed), installed())
+        except ImportError as error:
+            raise ValueError(_cannot_import(f"the scheduler at {address}", error)) from None
+        yield Cluster(client, address)
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """The workers of a dask scheduler. client: the connection. address: how the user calls the scheduler."""
+
+    client: Any
+    address: str
+
+    def run(self, cells: Sequence[Cell], /) -> Outcomes:
+        """Run all of `cells`; those of a worker that dies run again on another."""
+        for recipe in {recipe.kind: recipe for cell in cells for recipe in (cell.world, cell.learner)}.values():
+            find(recipe.kind)  # what is wrong here is told without the cluster
+        pool = self.client.get_executor(pure=False)
+        try:
+            here = installed()
+            jobs = {pool.submit(run_there, cell, cell.key(), here): i for i, cell in enumerate(cells)}
+            seen = time.monotonic()
+            while jobs:
+                done, _ = wait(jobs, timeout=1.0, return_when=FIRST_COMPLETED)
+                for job in done:
+                    i = jobs.pop(job)
+                    yield i, self._result(job, cells[i])
+                if done or self.client.nthreads():
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > PATIENCE_SECONDS:
+                    raise ValueError(
+                        f"no worker at {self.address} for {PATIENCE_SECONDS:g} s; start some with "
+                        f"`dask worker {self.address}`"
+                    )
+        finally:
+            pool.shutdown(wait=False)
+
+    def _result(self, job: Any, cell: Cell) -> Result:
+        try:
+            result: Result = job.result()
+        except ImportError as error:
+            raise ValueError(_cannot_import(f"a worker of {self.address}", error)) from None
+        except _distributed().KilledWorker:
+            raise ValueError(
+                f"{cell.policy} in {cell.environment} with k = {cell.k}: "
+                "every worker that ran it died, for want of memory perhaps; what is finished is kept"
+            ) from None
+        except CancelledError:
+            raise ValueError(
+                f"the scheduler at {self.address} is gone; what is finished is kept and need not run again"
+            ) from None
+        return result
+
+
+def _kind_of_server(address: str) -> str | None:
+    """What dask's servers say they are; None where none answers, which a Client would wait for too long."""
+    distributed = _distributed()
+
+    async def ask() -> Any:
+        arguments = distributed.Security().get_connection_args("client")
+        async with distributed.rpc(address, connection_args=arguments) as server:
+            return await server.identity()
+
+    try:
+        return str(asyncio.run(asyncio.wait_for(ask(), CONNECT_SECONDS))["type"])
+    except Exception:  # names that do not resolve, other servers' answers, ...: whatever it is, it is no scheduler
+        return None
+
+
+def installed() -> dict[str, str]:
+    """What results depend on, and what talks to the cluster, in their versions."""
+    return {
+        "armful": armful.__version__,
+        "numpy": numpy.__version__,
+        "scipy": scipy.__version__,
+        "distributed": _distributed().__version__,
+        "Python": f"{sys.version_info.major}.{sys.version_info.minor}",
+    }
+
+
+def run_there(cell: Cell, key: str, wanted: dict[str, str]) -> Result:
+    """Run a cell on a worker, if that gives what it gives on the machine that asks.
+
+    key: the cell's, made there. wanted: what is installed there.
+    """
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - of the same extra
+
+    where = f"the worker at {_distributed().get_worker().address}"
+    _refuse_others(where, installed(), wanted)
+    with _LOADING:
+        _load(cell.world, where)
+        _load(cell.learner, where)
+    if cell.key() != key:
+        raise ValueError(f"{where} has another text in a file of the plan than this machine; {_SAME_FILES}")
+    threadpool_limits(limits=1)  # for good: the end of one cell must not give threads to another beside it
+    return run_cell(cell)
+
+
+_SAME_FILES = "on a cluster every worker must see the same files and modules"
+_LOADING = threading.Lock()
+_loaded: dict[str, str] = {}
+
+
+def _load(recipe: Recipe, where: str) -> None:
+    """Load the user's own file or module; a file that was edited since is loaded anew, as workers live on."""
+    place = recipe.kind.rpartition(":")[0]
+    try:
+        digest = recipe.fingerprint()["file"]
+        if digest is not None and _loaded.get(place) != digest:
+            for name, module in list(sys.modules.items()):
+                if name.startswith("armful_plan_") and getattr(module, "__file__", None) == place:
+                    del sys.modules[name]
+            _loaded[place] = digest
+        find(recipe.kind)
+    except FileNotFoundError:
+        raise ValueError(f"{where} does not see {place}; {_SAME_FILES}") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{where}: {error}; {_SAME_FILES}") from None
+
+
+def _distributed() -> Any:
+    """The package, which is an extra and takes half a second to import."""
+    try:
+        return importlib.import_module("distributed")
+    except ImportError as error:
+        raise ValueError(f"a cluster needs {error.name}: pip install 'armful[dask]'") from None
+
+
+def _refuse_others(where: str, has: dict[str, str], wanted: dict[str, str]) -> None:
+    for name, version in wanted.items():
+        if has.get(name) != version:
+            raise ValueError(f"{where} has {name} {has.get(name)}, this machine {version}; both must have the same")
+
+
+def _cannot_import(where: str, error: ImportError) -> str:
+    return f"{where} cannot run armful: {error}; it needs armful[dask] {armful.__version__}, as on this machine"

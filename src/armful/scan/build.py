@@ -1,0 +1,353 @@
+"""Writing a table to disk: whole or not at all, in bounded memory, refusing what could not be chosen from."""
+
+import errno
+import fcntl
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+import zlib
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armful import checks
+from armful.scan.sources import Block, Ids, open_source
+from armful.scan.tablefile import END, END_MARK, ID_ROWS, START, START_MARK, VERSION, TableFile, natural_block
+
+ID_BLOCK = 1 << 20
+"""Bytes of ids to a checksum."""
+LONGEST_ID = 1000
+"""In bytes. An array of strings has room for the longest in every place, so one slip would fill the memory."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def build(
+    source: Any, path: Path, *, id: str | None, columns: Sequence[str] | None, dtype: str, progress: bool
+) -> None:
+    """Write the rows of `source` as a table at `path`; see `Table.build`."""
+    checks.one_of("dtype", dtype, ("float32", "float64"))
+    _refuse_target(path)
+    rows = open_source(source, id=id, columns=columns)
+    writer = None
+    try:
+        with (
+            _taking_the_place_of(path) as (part, descriptor),
+            _Writer(descriptor, path.parent, rows.n_features, dtype) as writer,
+        ):
+            faults = _Faults(rows.columns)
+            with _bar(path.name, rows.total, progress) as advance:
+                for block in rows.blocks:
+                    X = _as_written(block.X, dtype)
+                    if faults.none_in(block, X):
+                        writer.append(X, block.ids)
+                    advance(len(X))
+            faults.refuse()
+            writer.finish(part, rows.columns)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        expected = (rows.total or 0) * (rows.n_features * np.dtype(dtype).itemsize + 8)
+        needs = f"about {_size(expected)}" if expected else f"more than {_size(writer.written if writer else 0)}"
+        full = OSError(
+            f"{path} could not be written: {os.strerror(error.errno)}; the table needs {needs}, and its disk has "
+            f"{_size(shutil.disk_usage(path.parent).free)} free"
+        )
+        full.errno = error.errno
+        raise full from error
+
+
+def _as_written(X: NDArray[Any], dtype: str) -> NDArray[Any]:
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(X, dtype=np.dtype(dtype).newbyteorder("<"))
+
+
+class _Faults:
+    """Rows with features that are not finite numbers: the first of them, and how many in all."""
+
+    def __init__(self, columns: list[str] | None) -> None:
+        self._names = columns
+        self._rows = self._faulty = 0
+        self._first = ""
+        self._columns: set[int] = set()
+
+    def none_in(self, block: Block, X: NDArray[Any]) -> bool:
+        """Whether there were none so far; X is the block as it would be written."""
+        if not np.isfinite(X).all():
+            wrong = ~np.isfinite(X)
+            self._columns.update(np.flatnonzero(wrong.any(axis=0)).tolist())
+            self._first = self._first or self._described(block, *np.argwhere(wrong)[0].tolist())
+            self._faulty += int(wrong.any(axis=1).sum())
+        self._rows += len(X)
+        return not self._faulty
+
+    def _described(self, block: Block, row: int, column: int) -> str:
+        value = float(block.X[row, column])
+        what = "no number (null or NaN)" if np.isnan(value) else f"{value}"
+        if np.isfinite(value):
+            what += ', too large for dtype="float32",'
+        who = f"row {self._rows + row}" if block.ids is None else f"the arm of id {_plain(block.ids[row])!r}"
+        return f"{who} has {what} in column {self._name(column)}"
+
+    def _name(self, column: int) -> str:
+        return str(column) if self._names is None else repr(self._names[column])
+
+    def refuse(self) -> None:
+        """Refuse what was seen, all rows counted."""
+        if not self._rows:
+            raise ValueError("the source holds no rows, and a table needs one arm at least")
+        if self._faulty:
+            columns = sorted(self._columns)
+            named = ", ".join(self._name(column) for column in columns[:10]) + (", ..." if len(columns) > 10 else "")
+            raise ValueError(
+                f"features must be finite numbers, but {self._first}; so it is in {self._faulty:,} of {self._rows:,} "
+                f"rows, columns {named}: fill them in, drop the rows, or leave the columns out with columns=[...]"
+            )
+
+
+class _Stretch:
+    """A section while it is written: its length and the checksum of each block."""
+
+    def __init__(self, descriptor: int, block: int) -> None:
+        self._descriptor, self._block = descriptor, block
+        self.length, self._checksums = 0, list[int]()
+
+    def append(self, data: NDArray[np.uint8] | bytes) -> None:
+        view = memoryview(data)  # type: ignore[arg-type]  # an array is a buffer, its stubs say so from Python 3.12 on
+        _write(self._descriptor, view)
+        begin = 0
+        while begin < len(view):
+            room = self._block - self.length % self._block
+            piece = view[begin : begin + room]
+            if room == self._block:
+                self._checksums.append(0)
+            self._checksums[-1] = zlib.crc32(piece, self._checksums[-1])
+            self.length += len(piece)
+            begin += room
+
+    def described(self, offset: int) -> dict[str, Any]:
+        return {"offset": offset, "bytes": self.length, "block": self._block, "crc32": self._checksums}
+
+
+class _Writer:
+    """A table that grows row by row. Beside one block it holds 8 bytes for each arm that has an id.
+
+    Strings wait in nameless files beside the table until the features, which come first, are all there.
+    """
+
+    def __init__(self, descriptor: int, folder: Path, n_features: int, dtype: str) -> None:
+        self._descriptor, self._folder, self._n_features, self._dtype = descriptor, folder, n_features, dtype
+        self._block_rows = natural_block(n_features)
+        self._row_bytes = n_features * np.dtype(dtype).itemsize
+        self._features = _Stretch(descriptor, self._block_rows * self._row_bytes)
+        self._keys = array("q")  # ids that are numbers, or the hashes of strings
+        self._begins: _Stretch | None = None
+        self._text: _Stretch | None = None
+        self._spools: list[IO[bytes]] = []
+        self._n_arms = 0
+        _write(descriptor, memoryview(START.pack(START_MARK, VERSION)))
+
+    def __enter__(self) -> "_Writer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for spool in self._spools:
+            spool.close()
+
+    @property
+    def written(self) -> int:
+        """Bytes so far."""
+        return self._features.length + 8 * len(self._keys) + (self._text.length if self._text else 0)
+
+    def append(self, X: NDArray[Any], ids: Ids | None) -> None:
+        """Rows that are in order, `(m, n_features)`."""
+        self._features.append(X.reshape(-1).view(np.uint8))
+        if isinstance(ids, list):
+            self._append_text(ids)
+        elif ids is not None:
+            self._keys.frombytes(ids.tobytes())
+        self._n_arms += len(X)
+
+    def _append_text(self, ids: list[str]) -> None:
+        if self._text is None or self._begins is None:
+            self._begins, self._text = self._spool(), self._spool()
+            self._begins.append(bytes(8))
+        pieces = [name.encode() for name in ids]
+        text = b"".join(pieces)
+        if b"\0" in text:
+            name = next(name for name in ids if "\0" in name)
+            raise ValueError(f"ids must not contain the character NUL, which numpy does not keep, got {name!r}")
+        lengths = np.fromiter(map(len, pieces), np.uint64, len(pieces))
+        if len(ids) and lengths.max() > LONGEST_ID:
+            name = ids[int(np.argmax(lengths))]
+            raise ValueError(f"ids must have at most {LONGEST_ID} bytes, got one of {lengths.max()}: {name[:20]!r}...")
+        ends = np.cumsum(lengths, dtype="<u8") + np.uint64(self._text.length)
+        self._text.append(text)
+        self._begins.append(ends.view(np.uint8))
+        self._keys.extend(map(hash, ids))
+
+    def _spool(self) -> _Stretch:
+        file = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115 - closed with the writer
+        self._spools.append(file)
+        return _Stretch(file.fileno(), ID_BLOCK)
+
+    def finish(self, part: Path, columns: list[str] | None) -> None:
+        """Write what comes after the features, and refuse ids that stand twice."""
+        sections = {"features": self._features.described(START.size)}
+        offset = START.size + self._features.length
+        if self._begins is not None and self._text is not None:
+            sections["id_begins"] = self._begins.described(offset)
+            sections["id_text"] = self._text.described(offset + self._begins.length)
+            for spool in self._spools:
+                _copy(spool.fileno(), self._descriptor)
+        elif self._keys:
+            numbers = _Stretch(self._descriptor, ID_BLOCK)
+            numbers.append(np.frombuffer(self._keys, dtype=np.int64).astype("<i8", copy=False).view(np.uint8))
+            sections["ids"] = numbers.described(offset)
+        footer = json.dumps(
+            {
+                "n_arms": self._n_arms,
+                "n_features": self._n_features,
+                "dtype": self._dtype,
+                "block_rows": self._block_rows,
+                "columns": columns,
+                "sections": sections,
+            }
+        ).encode()
+        _write(self._descriptor, memoryview(footer + END.pack(len(footer), zlib.crc32(footer), END_MARK)))
+        if self._keys:
+            _refuse_repeated(np.frombuffer(self._keys, dtype=np.int64), part, hash if self._text else int)
+
+
+def _refuse_repeated(keys: NDArray[np.int64], part: Path, key: Callable[[Any], int]) -> None:
+    """Refuse ids that stand twice: equal keys are suspects, and the ids themselves decide."""
+    keys.sort()
+    suspects = keys[1:][keys[1:] == keys[:-1]]
+    for begin in range(0, len(suspects), ID_ROWS):
+        suspect, seen = set(suspects[begin : begin + ID_ROWS].tolist()), dict[Any, int]()
+        file = TableFile(part)
+        for first in range(0, file.n_arms, ID_ROWS):
+            names = file.ids_at(np.arange(first, min(first + ID_ROWS, file.n_arms))).tolist()
+            for row, name in enumerate(names, first):
+                if key(name) in suspect and seen.setdefault(name, row) != row:
+                    raise ValueError(
+                        f"every arm needs an id of its own, but {name!r} stands in rows {seen[name]} and {row}: "
+                        "keep one of them"
+                    )
+
+
+@contextmanager
+def _taking_the_place_of(path: Path) -> Iterator[tuple[Path, int]]:
+    """A file beside `path` to write to: it takes its place if all goes well, and is removed if not.
+
+    The process that writes holds a lock on it, so that others know whether it is still at work.
+    """
+    _remove_abandoned(path)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    descriptor = _locked(part)
+    try:
+        os.ftruncate(descriptor, 0)
+        yield part, descriptor
+        os.fsync(descriptor)
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+    _sync_folder(path.parent)
+
+
+def _locked(part: Path) -> int:
+    """A descriptor of the file, made if it is not there, with its lock."""
+    for _ in range(100):
+        descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_nlink:
+                return descriptor
+        os.close(descriptor)
+        time.sleep(0.01)  # another build held it for a moment, to see whether it was abandoned
+    raise ValueError(f"{part} is being written by another thread: wait for it, or build at another path")
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what builds of the same table left behind that were killed: nobody holds their lock."""
+    pattern = re.compile(re.escape(path.name) + r"\.\d+\.part")
+    for part in [entry for entry in path.parent.iterdir() if pattern.fullmatch(entry.name)]:
+        with suppress(OSError):  # somebody else's, locked, or gone by now
+            descriptor = os.open(part, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                part.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name of a file last through a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _refuse_target(path: Path) -> None:
+    """Refuse to write where there is no folder, or over what is no table: arguments may have been swapped."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path.parent} is not a directory, so {path.name} cannot be written there: make it first"
+        )
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a directory, expected the name of the file to write")
+    if path.exists() and path.stat().st_size:
+        with path.open("rb") as file:
+            if file.read(len(START_MARK)) != START_MARK:
+                raise FileExistsError(
+                    f"{path} is there and is not an armful table: give another name, or remove it first"
+                )
+
+
+def _write(descriptor: int, data: memoryview) -> None:
+    done = 0
+    while done < len(data):
+        done += os.write(descriptor, data[done:])
+
+
+def _copy(source: int, target: int) -> None:
+    os.lseek(source, 0, os.SEEK_SET)
+    while piece := os.read(source, ID_BLOCK):
+        _write(target, memoryview(piece))
+
+
+def _plain(id: Any) -> int | str:
+    return id if isinstance(id, str) else int(id)
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 2**30:,.2f} GiB" if n_bytes >= 2**30 else f"{n_bytes / 2**20:,.2f} MiB"
+
+
+@contextmanager
+def _bar(name: str, total: int | None, progress: bool) -> Iterator[Callable[[int], None]]:
+    """A progress bar on standard error, if that is a terminal."""
+    try:
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    except ModuleNotFoundError:
+        progress = False
+    if not progress or not Console(stderr=True).is_terminal:
+        yield lambda _: None
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(f"building {name}", total=total)
+        yield lambda rows: bar.update(task, advance=rows)

@@ -1,0 +1,133 @@
+"""Looking at a block of arms only as closely as it takes to tell which of them could be chosen."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armful import checks
+from armful.blocks import BLOCK
+from armful.checks import FloatArray, IntArray
+from armful.constraints.ranks import Ranks
+from armful.randomness import Keys
+from armful.scan.memory import MARGIN, Memory
+from armful.scan.rounding import Rounding, interval
+from armful.scan.rows import Rows
+from armful.scan.scoring import Scoring
+
+PAYS = 0.3
+"""A look that leaves more than this part of the arms in question was in vain."""
+
+LARGEST_ERROR = 0.05
+"""float32 is not tried where it may be wrong by more than this part of a width."""
+
+Candidates = tuple[IntArray, FloatArray]
+"""Places of arms that could be chosen, and their exact scores."""
+
+
+class Looking:
+    """Finds the arms of a block that could be chosen, with their exact scores, by the cheapest of three looks.
+
+    1. If widths are remembered: the means, and scores from these and the remembered widths, which are too large.
+    2. Means and widths in float32, and the scores that they could be off by rounding.
+    3. Everything in float64.
+    An arm whose score cannot reach the threshold is left out; those that remain after 1 or 2 are scored exactly. When
+    a look was in vain the next blocks do without it.
+
+    thresholds: what an arm's score must not be below, by group (see `Ranks.reduce`); they rise as more is known.
+    """
+
+    def __init__(self, scoring: Scoring, rows: Rows, ranks: Ranks, key: Keys, memory: Memory | None) -> None:
+        self.scoring, self.rows, self.ranks, self.key = scoring, rows, ranks, key
+        self.thresholds = ranks.nothing_known
+        self._plain = Rounding.of(scoring.state, np.float64)
+        self._single = Rounding.of(scoring.state, np.float32)
+        self._memory = memory if scoring.has_range and self._plain.width < MARGIN / 4 else None
+        self._means_pay = self._memory is not None
+        self._screen_pays = scoring.has_range and self._single.width < LARGEST_ERROR
+
+    def at(self, places: IntArray) -> Candidates:
+        """These arms, scored."""
+        return self._exact(self.rows.take(places), places)
+
+    def block(self, block: slice) -> Candidates:
+        """The arms from `block.start` to `block.stop` that could be chosen."""
+        X, places = self.rows.rows(block.start, block.stop), np.arange(block.start, block.stop)
+        try:
+            return self._by_means(X, places) or self._by_screen(X, places) or self._by_everything(X, places)
+        except ValueError:
+            checks.refuse_not_finite("features", X, first_row=block.start)  # by its place among all
+            raise
+
+    def _by_means(self, X: NDArray[Any], places: IntArray) -> Candidates | None:
+        memory, begin, end = self._memory, int(places[0]), int(places[-1]) + 1
+        if memory is None or not self._means_pay or not memory.knows(begin, end):
+            return None
+        mean = (X @ self.scoring.state.theta.astype(X.dtype)).astype(np.float64)
+        widths = memory.widths(begin, end)
+        own = self._single if X.dtype == np.float32 else self._plain
+        error = (own.mean + self._plain.mean) * widths + (own.tiny + self._plain.tiny)
+        low = (mean - error, np.zeros(places.size))
+        high = (mean + error, (1 + self._plain.width) * widths + self._plain.tiny)
+        _, highest = self.scoring.score_range(X, places, low, high)
+        left = np.flatnonzero(highest >= self.ranks.at_arms(self.thresholds, slice(begin, end)))
+        if left.size > PAYS * places.size:
+            self._means_pay = False
+            return None
+        return self._exact(X[left], places[left])
+
+    def _by_screen(self, X: NDArray[Any], places: IntArray) -> Candidates | None:
+        if not self._screen_pays:
+            return None
+        mean, width = _single_mean_and_width(X, self.scoring.state.inverse_root, self.scoring.state.theta)
+        if not (np.isfinite(mean).all() and np.isfinite(width).all()):
+            return None
+        low_mean, high_mean, low_width, high_width = interval(mean, width, self._single, self._plain)
+        self._remember(slice(places[0], places[-1] + 1), high_width)
+        lowest, highest = self.scoring.score_range(X, places, (low_mean, low_width), (high_mean, high_width))
+        thresholds = self.thresholds
+        known = bool(np.isfinite(thresholds).any())
+        left = np.flatnonzero(highest >= self.ranks.at_arms(thresholds, slice(int(places[0]), int(places[-1]) + 1)))
+        if left.size > PAYS * places.size:  # these arms themselves tell more
+            _, raised = self.ranks.reduce(places[left], lowest[left], self.key)
+            left = left[highest[left] >= self.ranks.at_arms(raised, places[left])]
+        scores = lowest[left]
+        open_ = np.flatnonzero(scores < highest[left])
+        if open_.size > PAYS * places.size:
+            self._screen_pays = not known
+            return None
+        scores[open_] = self._exact(X[left[open_]], places[left[open_]])[1]
+        return places[left], scores
+
+    def _by_everything(self, X: NDArray[Any], places: IntArray) -> Candidates:
+        _, scores = self._exact(X, places)
+        threshold = self.ranks.at_arms(self.thresholds, slice(int(places[0]), int(places[-1]) + 1))
+        left = np.flatnonzero(scores >= threshold)
+        return places[left], scores[left]
+
+    def _exact(self, X: NDArray[Any], places: IntArray) -> Candidates:
+        if not places.size:
+            return places, np.zeros(0)
+        scores, arms = self.scoring.score(X, places)
+        if self.scoring.has_range:
+            self._remember(places, (1 + self._plain.width) * arms.mean_and_width[1] + self._plain.tiny)
+        checks.refuse_not_finite("scores", scores.value)
+        return places, scores.value
+
+    def _remember(self, arms: slice | IntArray, widths: FloatArray) -> None:
+        if self._memory is not None:
+            self._memory.remember(arms, widths)
+
+
+def _single_mean_and_width(
+    X: NDArray[Any], inverse_root: FloatArray, theta: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Means and widths computed in float32, `(n,)` each."""
+    mean, width = np.empty(len(X)), np.empty(len(X))
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix = np.concatenate([inverse_root, theta[:, None]], axis=1).astype(np.float32)
+        for begin in range(0, len(X), BLOCK):
+            rows = slice(begin, begin + BLOCK)
+            product = X[rows].astype(np.float32, copy=False) @ matrix
+            mean[rows], width[rows] = product[:, -1], np.sqrt(np.einsum("nd,nd->n", product[:, :-1], product[:, :-1]))
+    return mean, width

@@ -1,0 +1,68 @@
+"""What a policy remembers of a table from one round to the next."""
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints.selection import NO_ARMS
+from armful.ridge import RidgeState
+from armful.scan.rounding import growth
+from armful.scan.table import Table
+
+MARGIN = 1e-6
+"""Widths are kept in float32, so much larger than they are; that covers every rounding."""
+
+LARGEST_GROWTH = 2.0
+"""When widths may have grown by more, what was remembered is of no use."""
+
+UNKNOWN = np.finfo(np.float32).max
+
+
+class Memory:
+    """The arms chosen last, and for every arm a number that its width does not exceed.
+
+    Widths only shrink while a state learns, so one that was computed once bounds it ever after. When the state
+    changes in another way (it forgets, or is replaced), all bounds grow by what the worst of them could.
+    """
+
+    def __init__(self, n_arms: int) -> None:
+        self.chosen: IntArray = NO_ARMS
+        self._widths: NDArray[np.float32] = np.full(n_arms, UNKNOWN, dtype=np.float32)
+        self._state: RidgeState | None = None
+
+    def bring_to(self, state: RidgeState) -> None:
+        """Make the bounds hold for this state."""
+        if self._state is not None and state is not self._state:
+            larger = growth(self._state.root, state)
+            if not larger <= LARGEST_GROWTH:
+                self._widths[:] = UNKNOWN
+            else:
+                known = self._widths < UNKNOWN
+                np.multiply(self._widths, np.float32(larger * (1 + MARGIN)), out=self._widths, where=known)
+        self._state = state
+
+    def knows(self, begin: int, end: int) -> bool:
+        """Whether the arms from `begin` to `end` were seen before."""
+        return bool(self._widths[begin] < UNKNOWN and self._widths[end - 1] < UNKNOWN)
+
+    def widths(self, begin: int, end: int) -> FloatArray:
+        """What the true widths do not exceed, `(end - begin,)`."""
+        return self._widths[begin:end].astype(np.float64)
+
+    def remember(self, arms: slice | IntArray, widths: FloatArray) -> None:
+        """Keep what the true widths of these arms do not exceed."""
+        with np.errstate(over="ignore"):
+            kept = (widths * (1 + MARGIN) + np.finfo(np.float32).tiny).astype(np.float32)
+        self._widths[arms] = np.minimum(kept, UNKNOWN)
+
+
+_memories: "WeakKeyDictionary[Table, WeakKeyDictionary[object, Memory]]" = WeakKeyDictionary()
+
+
+def memory_of(table: Table, policy: object) -> Memory:
+    """What this policy remembers of this table; gone when either is."""
+    table.refuse_changed()
+    by_policy = _memories.setdefault(table, WeakKeyDictionary())
+    return by_policy.setdefault(policy, Memory(table.n_arms))

@@ -1,0 +1,63 @@
+"""How far computed means and widths can be from true ones, so that what is left out is left out for certain."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from armful.checks import FloatArray
+from armful.ridge import RidgeState
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """`|computed mean - mean| <= mean * w + tiny`, `|computed width - w| <= width * w + tiny`, w the true width.
+
+    Products of d numbers err by at most `(d + 4) u |x|.|y|`, u the unit of rounding (Higham 2002, section 3.1), the
+    two roundings to the type included. Everything is told in widths by `|x| <= |R| w`, R the root of V. `tiny` is for
+    what is too small for the type.
+    """
+
+    mean: float
+    width: float
+    tiny: float
+
+    @classmethod
+    def of(cls, state: RidgeState, dtype: DTypeLike) -> "Rounding":
+        """For products in this type with what the state knows."""
+        kind, d = np.finfo(dtype), state.n_features
+        unit = (d + 4) * float(kind.eps) / 2
+        root, inverse = _norm(state.root), _norm(np.abs(state.inverse_root))
+        theta = float(np.linalg.norm(state.theta))
+        smallest = d * float(kind.tiny)
+        return cls(
+            mean=unit * theta * root + smallest * root,
+            width=unit * (inverse * root + 1) + smallest * root,
+            tiny=2 * math.sqrt(smallest) + smallest * (inverse + theta),
+        )
+
+
+def interval(
+    mean: FloatArray, width: FloatArray, rounding: Rounding, plain: Rounding
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Lowest and highest mean, lowest and highest width that the plain computation could give.
+
+    `mean` and `width` were computed with errors of `rounding`, the plain computation has errors of `plain`.
+    """
+    most = (width + rounding.tiny) / (1 - rounding.width)  # of the true width
+    least = np.maximum((width - rounding.tiny) / (1 + rounding.width), 0.0)
+    error = (rounding.mean + plain.mean) * most + (rounding.tiny + plain.tiny)
+    lowest_width = np.maximum((1 - plain.width) * least - plain.tiny, 0.0)
+    return mean - error, mean + error, lowest_width, (1 + plain.width) * most + plain.tiny
+
+
+def growth(old: FloatArray, state: RidgeState) -> float:
+    """By how much widths can be larger than under the root `old`: the largest `|x R^-1| / |x old^-1|`."""
+    error = state.n_features * float(np.finfo(np.float64).eps) * _norm(np.abs(old)) * _norm(np.abs(state.inverse_root))
+    return float(np.linalg.norm(old @ state.inverse_root, 2)) + error
+
+
+def _norm(matrix: FloatArray) -> float:
+    """No less than the spectral norm, and cheaper."""
+    return math.sqrt(float(np.linalg.norm(matrix, 1)) * float(np.linalg.norm(matrix, np.inf)))

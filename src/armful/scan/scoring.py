@@ -1,0 +1,100 @@
+"""A policy's scores for one round, asked for a part of the arms at a time."""
+
+import copy
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from armful.arms import Arms
+from armful.checks import FloatArray, IntArray
+from armful.randomness import Keys, draw_key
+from armful.ridge import RidgeState
+
+
+class Scored(Protocol):
+    """What the scan reads of a policy's scores."""
+
+    @property
+    def value(self) -> FloatArray: ...
+
+
+class Scorer(Protocol):
+    """What the scan needs of a policy whose scores are `armwise`.
+
+    It may also have `score_range(low, high, k)`: the lowest and the highest score of arms whose means and widths are
+    only known to lie between those of `low` and of `high`.
+    """
+
+    rng: Any
+
+    @property
+    def state(self) -> RidgeState: ...
+
+    def score_all(self, arms: Arms, k: int) -> Any: ...
+
+
+class AssumedArms(Arms):
+    """Arms with the means and widths that they might have."""
+
+    def __init__(
+        self,
+        X: NDArray[Any],
+        state: RidgeState,
+        caps: FloatArray | None,
+        places: IntArray,
+        mean: FloatArray,
+        width: FloatArray,
+    ) -> None:
+        self.X, self.state, self.caps, self.places, self.some_of_many = X, state, caps, places, True
+        self.mean_and_width = mean, width
+
+
+class Scoring:
+    """The scores of one round: what the policy draws is the same for every part of the arms."""
+
+    def __init__(self, policy: Scorer, k: int, caps: FloatArray | None) -> None:
+        self.state, self.k, self.caps = policy.state, k, caps
+        self._policy = copy.copy(policy)
+        self._policy.rng = copy.deepcopy(policy.rng)
+        self.has_range = hasattr(policy, "score_range")
+
+    def score(self, X: NDArray[Any], places: IntArray) -> tuple[Any, Arms]:
+        """The exact scores of these arms, and the arms they were computed from."""
+        arms = Arms(X, self.state, self._caps(places), places)
+        return self.score_arms(arms), arms
+
+    def score_arms(self, arms: Arms) -> Any:
+        """The scores of arms that are given with all that is asked of them."""
+        return self._as_it_was().score_all(arms, self.k)
+
+    def score_range(
+        self, X: NDArray[Any], places: IntArray, low: tuple[FloatArray, FloatArray], high: tuple[FloatArray, FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """The lowest and the highest scores for means and widths between `low` and `high`."""
+        caps = self._caps(places)
+        ends = (AssumedArms(X, self.state, caps, places, *end) for end in (low, high))
+        lowest, highest = self._as_it_was().score_range(*ends, self.k)
+        return lowest, highest
+
+    def key_for_ties(self, rng: Generator, row: FloatArray) -> Keys:
+        """Move the policy's generator on as scoring all arms at once would have; the key that comes next.
+
+        row: `(1, n_features)`, an arm to score.
+        """
+        scored = self._as_it_was()
+        scored.score_all(
+            Arms(row, self.state, self._caps(np.zeros(1, dtype=np.int64)), np.zeros(1, dtype=np.int64)), self.k
+        )
+        rng.bit_generator.state = scored.rng.bit_generator.state
+        return draw_key(rng)
+
+    def _as_it_was(self) -> Any:
+        """The policy with its generator where it was before the round; a new one, for threads."""
+        policy = copy.copy(self._policy)
+        policy.rng = copy.deepcopy(self._policy.rng)
+        return policy
+
+    def _caps(self, places: IntArray) -> FloatArray | None:
+        return None if self.caps is None else self.caps[places]

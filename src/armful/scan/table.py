@@ -1,0 +1,259 @@
+"""Arms that stay the same between rounds, in memory or on disk."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from armful import checks
+from armful.checks import FloatArray, IntArray
+from armful.errors import FileFormatError
+from armful.scan.tablefile import ID_ROWS, TableFile, natural_block
+
+
+class Table:
+    """Arms that stay the same between rounds: features `(n_arms, n_features)`, and an id for each if they have one.
+
+    `Table.wrap` takes an array that promises not to change; `Table.build` writes one from Parquet, CSV, Arrow or
+    an array to a file that may be larger than memory; `Table.open` opens that again at once.
+
+    >>> table = Table.wrap([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]], ids=["ann", "bob", "cy"])
+    >>> table
+    Table(n_arms=3, n_features=2, dtype=float64, in memory)
+    >>> table.take([2, 0])
+    array([[3., 3.],
+           [1., 0.]])
+    >>> table.ids_of([2, 0])
+    array(['cy', 'ann'], dtype='<U3')
+    >>> table.indices_of(["bob"])
+    array([1])
+    """
+
+    def __init__(self, store: "_Memory | TableFile") -> None:
+        self._store = store
+        self.n_arms: int = store.n_arms
+        self.n_features: int = store.n_features
+        self.dtype: np.dtype[Any] = store.dtype
+        self.block_rows: int = store.block_rows
+        self.path: Path | None = store.path
+        self.columns: list[str] | None = store.columns
+
+    @classmethod
+    def wrap(cls, X: ArrayLike, ids: ArrayLike | None = None) -> Self:
+        """Rows of features in memory, or in a `numpy.memmap`, that will not change: `(n_arms, n_features)`.
+
+        float32 and float64 in C order are used where they are, anything else is copied. `ids`: `(n_arms,)`, whole
+        numbers or strings, no two the same.
+        """
+        array = _own_features(X)
+        names = None if ids is None else id_array(ids)
+        if names is not None:
+            if names.shape != (len(array),):
+                raise ValueError(f"ids must have shape ({len(array)},), one for each arm, got {names.shape}")
+            _refuse_repeated(names)
+        store = _Memory(array, names)
+        for begin in range(0, store.n_arms, store.block_rows):
+            _refuse_not_finite(array[begin : begin + store.block_rows], begin, names)
+        return cls(store)
+
+    @classmethod
+    def build(
+        cls,
+        source: Any,
+        path: str | os.PathLike[str],
+        *,
+        id: str | None = None,
+        columns: Sequence[str] | None = None,
+        dtype: str = "float64",
+        progress: bool = True,
+    ) -> Self:
+        """Write a table to the file `path` and open it; an older table there stays until the new one is complete.
+
+        source: a Parquet or CSV file, a directory of Parquet files, the URI of either (`s3://...`), anything that
+            gives an Arrow stream (DataFrames, `pyarrow.Table`, DuckDB results), an array, or another table.
+        id: the column that names the arms, whole numbers or strings; by default `id`, if there is such a column.
+        columns: the columns that are features, in this order; by default all but the id.
+        dtype: `"float64"`, or `"float32"` for half the size.
+        progress: draw a bar if standard error is a terminal.
+        """
+        from armful.scan.build import build  # noqa: PLC0415 - needs more than numpy, which is loaded when it is used
+
+        build(source, Path(path), id=id, columns=columns, dtype=dtype, progress=progress)
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """A table that `Table.build` wrote, at once: features are read when they are asked for."""
+        return cls(TableFile(Path(path)))
+
+    def __len__(self) -> int:
+        return self.n_arms
+
+    def __repr__(self) -> str:
+        place = "in memory" if self.path is None else f"path={str(self.path)!r}"
+        return f"Table(n_arms={self.n_arms}, n_features={self.n_features}, dtype={self.dtype}, {place})"
+
+    def __reduce__(self) -> tuple[Callable[..., "Table"], tuple[Any, ...]]:
+        if isinstance(self._store, TableFile):
+            return _opened_again, (type(self), self._store.path.absolute(), self._store.identity)
+        return _wrapped_again, (type(self), self._store.X, self._store.ids)
+
+    @property
+    def ids(self) -> NDArray[Any] | None:
+        """The ids of all arms, `(n_arms,)`, int64 or strings; read from disk each time. None if there are none."""
+        return np.concatenate(list(self._id_blocks())) if self._store.has_ids else None
+
+    def rows(self, begin: int, end: int) -> NDArray[Any]:
+        """The features of the arms from `begin` up to `end`, `(end - begin, n_features)`, of the table's dtype.
+
+        They are not to be written to. Many threads may read at once.
+        """
+        if not 0 <= begin <= end <= self.n_arms:
+            raise ValueError(f"rows must be within 0 and {self.n_arms}, the number of arms, got {begin} to {end}")
+        return self._store.rows(begin, end)
+
+    def take(self, indices: ArrayLike) -> FloatArray:
+        """The features of these arms, in any order and as often as they are named: `(k, n_features)` float64."""
+        return self._store.take(self._check_indices(indices))
+
+    def ids_of(self, indices: ArrayLike) -> NDArray[Any] | None:
+        """The ids of these arms, `(k,)`; None if there are none."""
+        wanted = self._check_indices(indices)
+        return self._store.ids_at(wanted) if self._store.has_ids else None
+
+    def indices_of(self, ids: ArrayLike) -> IntArray:
+        """Where the arms of these ids stand, `(k,)`; one pass over the ids of the table."""
+        if not self._store.has_ids:
+            raise ValueError("this table has no ids: wrap it with ids=..., or build it with id=...")
+        names = id_array(ids).tolist()
+        places = dict.fromkeys(names, -1)
+        missing = len(places)
+        first = 0
+        for block in self._id_blocks():
+            if not missing:
+                break
+            for place, name in enumerate(block.tolist(), first):
+                if name in places:
+                    places[name] = place
+                    missing -= 1
+            first += len(block)
+        if missing:
+            unknown = next(name for name in names if places[name] < 0)
+            raise ValueError(f"id {unknown!r} is not in the table; its ids are like {self._example()!r}")
+        return np.array([places[name] for name in names], dtype=np.int64)
+
+    def refuse_changed(self) -> None:
+        """Refuse a file that was written to in place since it was opened; one that was replaced at its path is fine."""
+        self._store.refuse_changed()
+
+    def _id_blocks(self) -> Iterator[NDArray[Any]]:
+        for begin in range(0, self.n_arms, ID_ROWS):
+            yield self._store.ids_at(np.arange(begin, min(begin + ID_ROWS, self.n_arms)))
+
+    def _example(self) -> int | str:
+        example: int | str = self._store.ids_at(np.zeros(1, dtype=np.int64)).tolist()[0]
+        return example
+
+    def _check_indices(self, indices: ArrayLike) -> IntArray:
+        array = np.asarray(indices)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise ValueError(f"indices must be a list of whole numbers, got {array.dtype} of shape {array.shape}")
+        if array.size and not (array.min() >= 0 and array.max() < self.n_arms):
+            wrong = array[(array < 0) | (array >= self.n_arms)][0]
+            raise ValueError(f"indices must be from 0 to {self.n_arms - 1}, got {wrong}")
+        return array.astype(np.int64, copy=False)
+
+
+class _Memory:
+    """Features and ids that are there already."""
+
+    path = None
+    columns = None
+
+    def __init__(self, X: NDArray[Any], ids: NDArray[Any] | None) -> None:
+        self.X, self.ids = X, ids
+        self.n_arms, self.n_features = X.shape
+        self.dtype = X.dtype
+        self.block_rows = natural_block(self.n_features)
+        self.has_ids = ids is not None
+        self._rows = X.view()
+        self._rows.flags.writeable = False
+
+    def refuse_changed(self) -> None:
+        """An array promised not to change."""
+
+    def rows(self, begin: int, end: int) -> NDArray[Any]:
+        return self._rows[begin:end]
+
+    def take(self, indices: IntArray) -> FloatArray:
+        return self.X[indices].astype(np.float64, copy=False)
+
+    def ids_at(self, indices: IntArray) -> NDArray[Any]:
+        assert self.ids is not None
+        return self.ids[indices]
+
+
+def id_array(ids: ArrayLike) -> NDArray[Any]:
+    """Ids as int64 or as strings, `(n,)`; anything else is refused."""
+    array = ids if isinstance(ids, np.ndarray) else np.array(ids, dtype=object)
+    if array.ndim != 1:
+        raise ValueError(f"ids must be a list, one for each arm, got shape {array.shape}")
+    if array.dtype.kind in "OT":  # numpy would turn the numbers among strings into strings
+        values = array.tolist()
+        if all(isinstance(value, str) for value in values):
+            if any("\0" in value for value in values):
+                raise ValueError("ids must not contain the character NUL, which numpy does not keep")
+            array = np.array(values, dtype=str)
+        elif all(isinstance(value, Integral) and not isinstance(value, bool) for value in values):
+            array = np.array(values)
+        else:
+            kinds = sorted({type(value).__name__ for value in values})
+            raise ValueError(f"ids must be all whole numbers or all strings, got {' and '.join(kinds)}")
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"ids must be at most {np.iinfo(np.int64).max}, got {array.max()}; make them strings")
+    if array.dtype.kind in "iu":
+        return array.astype(np.int64, copy=False)
+    if array.dtype.kind == "U" or not array.size:
+        return array
+    raise ValueError(f"ids must be whole numbers or strings, got an array of {array.dtype}")
+
+
+def _own_features(X: ArrayLike) -> NDArray[Any]:
+    """Rows of features in C order, float32 or float64, `(n, d)` with one of each at least."""
+    kept = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray) and X.dtype in (np.float32, np.float64)
+    array = np.ascontiguousarray(X if kept else checks.floats("features", X))
+    if np.ndim(X) != 2 or 0 in array.shape:
+        raise ValueError(f"features must have shape (n_arms, n_features), one of each at least, got {np.shape(X)}")
+    return array
+
+
+def _refuse_not_finite(block: NDArray[Any], begin: int, ids: NDArray[Any] | None) -> None:
+    if np.isfinite(block).all():
+        return
+    row, column = (int(place) for place in np.argwhere(~np.isfinite(block))[0])
+    place = f"row {begin + row}" if ids is None else f"the arm of id {ids[begin + row].item()!r}"
+    raise ValueError(f"features must be finite, got {block[row, column]} in {place}, column {column}")
+
+
+def _refuse_repeated(ids: NDArray[Any]) -> None:
+    order = np.argsort(ids, kind="stable")
+    ordered = ids[order]
+    same = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if same.size:
+        first, second = order[same[0] : same[0] + 2].tolist()
+        raise ValueError(f"ids must differ, but {ids[first].item()!r} stands in rows {first} and {second}")
+
+
+def _wrapped_again(kind: type[Table], X: NDArray[Any], ids: NDArray[Any] | None) -> Table:
+    return kind(_Memory(X, ids))
+
+
+def _opened_again(kind: type[Table], path: Path, identity: str) -> Table:
+    store = TableFile(path)
+    if store.identity != identity:
+        raise FileFormatError(f"{path} is another table by now: open the new one, and start over with it")
+    return kind(store)
