@@ -419,6 +419,7 @@ class Report:
     rows: list[Row]
     runs: dict[str, int]
     limit: float
+    pinned: bool
 
     def __post_init__(self) -> None:
         of = {row.kind: row for row in self.rows}
@@ -457,7 +458,8 @@ class Report:
             [
                 f"{BEGIN}\n## Beside other libraries (`benchmarks/peers.py`)",
                 paragraph(
-                    "How long other libraries take where armful takes 1, all playing in turn in one run on one core: "
+                    "How long other libraries take where armful takes 1, all playing in turn in one run on "
+                    f"{'one core' if self.pinned else 'all cores, which only a `Table` makes use of'}: "
                     "above 1 armful is faster, below 1 the other is."
                 ),
                 paragraph(
@@ -551,7 +553,6 @@ def draw(report: Report, path: Path) -> None:
             draw_dot(axis, value(row), height, ours=row.kind.package == "armful", estimated=estimated)
         axis.set_title(title, loc="left", fontsize=10)
         axis.set_xlabel("time, armful = 1" + ("; hollow: extrapolated" if value == report.rounds else ""))
-        axis.xaxis.set_major_formatter("{x:,g}")
         axis.spines[["top", "right", "left"]].set_visible(False)
         axis.tick_params(left=False)
         axis.margins(x=0.25, y=0.06)
@@ -595,8 +596,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=51, help="timed rounds of the first job")
     parser.add_argument("--large-runs", type=int, default=7, help="timed rounds of the second")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds that a library may take for a million arms")
+    parser.add_argument("--all-cores", action="store_true", help="do not keep to one core; a Table then uses threads")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    pinned = not options.all_cores and hasattr(os, "sched_setaffinity")
+    if pinned:
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     rows = [Row(kind) for kind in CONTENDERS]
 
     small, trial = World(SMALL, K_SMALL), World(TRIAL, TRIAL // PER_CENT)
@@ -613,7 +618,7 @@ def main() -> None:
     for row in rows:
         if row.kind is ArmfulTable:
             row.shared = shared_by_table(players)
-    report = Report(rows, {"one decision": options.runs, "repeated rounds": options.large_runs}, options.limit)
+    report = Report(rows, {"one decision": options.runs, "repeated rounds": options.large_runs}, options.limit, pinned)
     print(report.quartiles(), report.section(), sep="\n\n")
     if options.write:
         write(report)

@@ -2,12 +2,14 @@
 
 import asyncio
 import importlib
+import logging
+import os
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -41,10 +43,10 @@ def connected(address: str) -> Iterator["Cluster"]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)  # told below, in one sentence
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    with client:
+    with _quiet("distributed.client"), client:
         try:
             _refuse_others(f"the scheduler at {address}", client.run_on_scheduler(installed), installed())
-        except ImportError as error:
+        except (ImportError, AttributeError) as error:
             raise ValueError(_cannot_import(f"the scheduler at {address}", error)) from None
         yield Cluster(client, address)
 
@@ -58,8 +60,8 @@ class Cluster:
 
     def run(self, cells: Sequence[Cell], /) -> Outcomes:
         """Run all of `cells`; those of a worker that dies run again on another."""
-        for recipe in {recipe.kind: recipe for cell in cells for recipe in (cell.world, cell.learner)}.values():
-            find(recipe.kind)  # what is wrong here is told without the cluster
+        for kind in sorted({recipe.kind for cell in cells for recipe in (cell.world, cell.learner)}):
+            find(kind)  # what is wrong here is told as it is told without a cluster
         pool = self.client.get_executor(pure=False)
         try:
             here = installed()
@@ -70,7 +72,7 @@ class Cluster:
                 for job in done:
                     i = jobs.pop(job)
                     yield i, self._result(job, cells[i])
-                if done or self.client.nthreads():
+                if done or self._has_workers():
                     seen = time.monotonic()
                 elif time.monotonic() - seen > PATIENCE_SECONDS:
                     raise ValueError(
@@ -91,10 +93,17 @@ class Cluster:
                 "every worker that ran it died, for want of memory perhaps; what is finished is kept"
             ) from None
         except CancelledError:
-            raise ValueError(
-                f"the scheduler at {self.address} is gone; what is finished is kept and need not run again"
-            ) from None
+            raise self._gone() from None
         return result
+
+    def _has_workers(self) -> bool:
+        try:
+            return bool(self.client.nthreads())
+        except OSError:
+            raise self._gone() from None
+
+    def _gone(self) -> ValueError:
+        return ValueError(f"the scheduler at {self.address} is gone; what is finished is kept and need not run again")
 
 
 def _kind_of_server(address: str) -> str | None:
@@ -106,10 +115,14 @@ def _kind_of_server(address: str) -> str | None:
         async with distributed.rpc(address, connection_args=arguments) as server:
             return await server.identity()
 
-    try:
-        return str(asyncio.run(asyncio.wait_for(ask(), CONNECT_SECONDS))["type"])
-    except Exception:  # names that do not resolve, other servers' answers, ...: whatever it is, it is no scheduler
-        return None
+    async def ask_in_time() -> Any:
+        return await asyncio.wait_for(ask(), CONNECT_SECONDS)
+
+    with ThreadPoolExecutor(1) as thread:  # of its own, as a notebook's has an event loop already
+        try:
+            return str(thread.submit(asyncio.run, ask_in_time()).result()["type"])
+        except Exception:  # names that do not resolve, other servers' answers, ...: whatever it is, it is no scheduler
+            return None
 
 
 def installed() -> dict[str, str]:
@@ -152,15 +165,31 @@ def _load(recipe: Recipe, where: str) -> None:
     try:
         digest = recipe.fingerprint()["file"]
         if digest is not None and _loaded.get(place) != digest:
-            for name, module in list(sys.modules.items()):
-                if name.startswith("armful_plan_") and getattr(module, "__file__", None) == place:
-                    del sys.modules[name]
+            _forget(os.path.abspath(place))
             _loaded[place] = digest
         find(recipe.kind)
     except FileNotFoundError:
         raise ValueError(f"{where} does not see {place}; {_SAME_FILES}") from None
     except (OSError, ValueError) as error:
         raise ValueError(f"{where}: {error}; {_SAME_FILES}") from None
+
+
+def _forget(path: str) -> None:
+    for name, module in list(sys.modules.items()):
+        if name.startswith("armful_plan_") and getattr(module, "__file__", None) == path:
+            del sys.modules[name]
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """A log without tracebacks of what is told in one sentence."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _distributed() -> Any:
@@ -177,5 +206,5 @@ def _refuse_others(where: str, has: dict[str, str], wanted: dict[str, str]) -> N
             raise ValueError(f"{where} has {name} {has.get(name)}, this machine {version}; both must have the same")
 
 
-def _cannot_import(where: str, error: ImportError) -> str:
+def _cannot_import(where: str, error: Exception) -> str:
     return f"{where} cannot run armful: {error}; it needs armful[dask] {armful.__version__}, as on this machine"

@@ -30,13 +30,15 @@ class ArmwiseThompson(ConfidencePolicy):
         mean, width = arms.mean_and_width
         return Scores.uncapped(mean, self._radius(k) * width * self._drawn(arms))
 
-    def score_range(self, low: Arms, high: Arms, k: int) -> tuple[FloatArray, FloatArray]:
-        """The range of the score: a width makes it larger or smaller, as the draw has it."""
-        radius, drawn = self._radius(k), self._drawn(low)
-        (low_mean, low_width), (high_mean, high_width) = low.mean_and_width, high.mean_and_width
-        lowest = low_mean + radius * np.where(drawn < 0, high_width, low_width) * drawn
-        highest = high_mean + radius * np.where(drawn < 0, low_width, high_width) * drawn
-        return lowest, highest
+    def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
+        """A width makes the score larger or smaller, as the draw has it."""
+        (mean, small), (_, large), drawn = low.mean_and_width, high.mean_and_width, self._drawn(low)
+        return mean + self._radius(k) * np.where(drawn < 0, large, small) * drawn
+
+    def highest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
+        """A width makes the score larger or smaller, as the draw has it."""
+        (_, small), (mean, large), drawn = low.mean_and_width, high.mean_and_width, self._drawn(low)
+        return mean + self._radius(k) * np.where(drawn < 0, small, large) * drawn
 
     def _drawn(self, arms: Arms) -> FloatArray:
         return arm_normals(draw_key(self.rng), arms.places)

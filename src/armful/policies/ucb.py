@@ -33,9 +33,13 @@ class C2UCB(ConfidencePolicy):
         mean, width = arms.mean_and_width
         return Scores.uncapped(mean, self._bonus(width, k))
 
-    def score_range(self, low: Arms, high: Arms, k: int) -> tuple[FloatArray, FloatArray]:
-        """The range of the score, which grows with mean and width."""
-        return self.score(low, k).value, self.score(high, k).value
+    def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
+        """The score grows with mean and width."""
+        return self.score(low, k).value
+
+    def highest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
+        """The score grows with mean and width."""
+        return self.score(high, k).value
 
     def _bonus(self, width: FloatArray, k: int) -> FloatArray:
         return np.asarray(self._alpha(self.state, k))[..., None] * width
@@ -114,16 +118,22 @@ class CappedC2UCB(C2UCB):
         value = np.minimum(optimistic, cap)
         return Scores(mean, bonus, value, value < optimistic, cap)
 
-    def score_range(self, low: Arms, high: Arms, k: int) -> tuple[FloatArray, FloatArray]:
-        """The range of the score; by the paper's rule an arm may be on either side of the limit."""
-        lowest, highest = super().score_range(low, high, k)
+    def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
+        """The score grows with mean and width; by the paper's rule an arm may be on either side of the limit."""
+        lowest = super().lowest_score(low, high, k)
         if self.rule == "clip":
-            return lowest, highest
-        (_, low_width), (high_mean, high_width) = low.mean_and_width, high.mean_and_width
-        either = (low_width**2 <= 1 / k) & (high_width**2 > 1 / k)
-        most = high_mean + self._bonus(np.minimum(high_width, np.nextafter(math.sqrt(1 / k), np.inf)), k)
-        lowest = np.where(either, np.minimum(lowest, highest), lowest)
-        return lowest, np.where(either, np.maximum(most, highest), highest)
+            return lowest
+        cap = np.asarray(self.cap, dtype=np.float64)
+        return np.where(high.mean_and_width[1] ** 2 > 1 / k, np.minimum(lowest, cap), lowest)
+
+    def highest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
+        """The score grows with mean and width; by the paper's rule an arm may be on either side of the limit."""
+        highest = super().highest_score(low, high, k)
+        if self.rule == "clip":
+            return highest
+        mean, width = high.mean_and_width
+        most = mean + self._bonus(np.minimum(width, np.nextafter(math.sqrt(1 / k), np.inf)), k)
+        return np.where(low.mean_and_width[1] ** 2 <= 1 / k, np.maximum(highest, most), highest)
 
     def _lowest_cap(self, arms: Arms, optimistic: FloatArray) -> FloatArray:
         caps: list[FloatArray | float] = []
@@ -174,6 +184,10 @@ class CombLinUCB(Policy):
         mean, width = arms.mean_and_width
         return Scores.uncapped(mean, self.radius * self.noise * width)
 
-    def score_range(self, low: Arms, high: Arms, k: int) -> tuple[FloatArray, FloatArray]:
-        """The range of the score, which grows with mean and width."""
-        return self.score(low, k).value, self.score(high, k).value
+    def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
+        """The score grows with mean and width."""
+        return self.score(low, k).value
+
+    def highest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
+        """The score grows with mean and width."""
+        return self.score(high, k).value

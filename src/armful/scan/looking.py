@@ -66,10 +66,11 @@ class Looking:
         mean = (X @ self.scoring.state.theta.astype(X.dtype)).astype(np.float64)
         widths = memory.widths(begin, end)
         own = self._single if X.dtype == np.float32 else self._plain
-        error = (own.mean + self._plain.mean) * widths + (own.tiny + self._plain.tiny)
-        low = (mean - error, np.zeros(places.size))
-        high = (mean + error, (1 + self._plain.width) * widths + self._plain.tiny)
-        _, highest = self.scoring.score_range(X, places, low, high)
+        mean += (own.mean + self._plain.mean) * widths + (own.tiny + self._plain.tiny)
+        widths *= 1 + self._plain.width
+        widths += self._plain.tiny
+        low = self.scoring.assumed(X, places, np.broadcast_to(-np.inf, mean.shape), np.broadcast_to(0.0, mean.shape))
+        highest = self.scoring.highest(low, self.scoring.assumed(X, places, mean, widths))
         left = np.flatnonzero(highest >= self.ranks.at_arms(self.thresholds, slice(begin, end)))
         if left.size > PAYS * places.size:
             self._means_pay = False
@@ -84,7 +85,9 @@ class Looking:
             return None
         low_mean, high_mean, low_width, high_width = interval(mean, width, self._single, self._plain)
         self._remember(slice(places[0], places[-1] + 1), high_width)
-        lowest, highest = self.scoring.score_range(X, places, (low_mean, low_width), (high_mean, high_width))
+        low = self.scoring.assumed(X, places, low_mean, low_width)
+        high = self.scoring.assumed(X, places, high_mean, high_width)
+        lowest, highest = self.scoring.lowest(low, high), self.scoring.highest(low, high)
         thresholds = self.thresholds
         known = bool(np.isfinite(thresholds).any())
         left = np.flatnonzero(highest >= self.ranks.at_arms(thresholds, slice(int(places[0]), int(places[-1]) + 1)))

@@ -17,7 +17,7 @@ TOO_MANY = 200_000
 
 def many_arms(X: Any, n_features: int, constraint: Any, policy: Any) -> Rows | None:
     """The arms as the scan takes them; None where it does not, and all of them are looked at."""
-    if not _promised(type(policy), "score", ("armwise", "score_range")) or not policy.armwise:
+    if not _promised(type(policy), "score", ("armwise", "lowest_score", "highest_score")) or not policy.armwise:
         return None
     if not _promised(type(constraint), "best", ("ranks",)):
         return None

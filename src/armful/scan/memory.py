@@ -17,7 +17,9 @@ MARGIN = 1e-6
 LARGEST_GROWTH = 2.0
 """When widths may have grown by more, what was remembered is of no use."""
 
-UNKNOWN = np.finfo(np.float32).max
+UNKNOWN = np.float32(np.inf)
+LARGEST_WIDTH = 1e100
+"""What stands for a width of which nothing is known: larger than any, and small enough to compute with."""
 
 
 class Memory:
@@ -39,23 +41,22 @@ class Memory:
             if not larger <= LARGEST_GROWTH:
                 self._widths[:] = UNKNOWN
             else:
-                known = self._widths < UNKNOWN
-                np.multiply(self._widths, np.float32(larger * (1 + MARGIN)), out=self._widths, where=known)
+                with np.errstate(over="ignore"):
+                    self._widths *= np.float32(larger * (1 + MARGIN))
         self._state = state
 
     def knows(self, begin: int, end: int) -> bool:
         """Whether the arms from `begin` to `end` were seen before."""
-        return bool(self._widths[begin] < UNKNOWN and self._widths[end - 1] < UNKNOWN)
+        return bool(np.isfinite(self._widths[begin:end]).all())
 
     def widths(self, begin: int, end: int) -> FloatArray:
         """What the true widths do not exceed, `(end - begin,)`."""
-        return self._widths[begin:end].astype(np.float64)
+        return np.minimum(self._widths[begin:end].astype(np.float64), LARGEST_WIDTH)
 
     def remember(self, arms: slice | IntArray, widths: FloatArray) -> None:
         """Keep what the true widths of these arms do not exceed."""
         with np.errstate(over="ignore"):
-            kept = (widths * (1 + MARGIN) + np.finfo(np.float32).tiny).astype(np.float32)
-        self._widths[arms] = np.minimum(kept, UNKNOWN)
+            self._widths[arms] = widths * (1 + MARGIN) + np.finfo(np.float32).tiny
 
 
 _memories: "WeakKeyDictionary[Table, WeakKeyDictionary[object, Memory]]" = WeakKeyDictionary()

@@ -1,6 +1,7 @@
 """A policy's scores for one round, asked for a part of the arms at a time."""
 
 import copy
+from threading import local
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ class Scored(Protocol):
 class Scorer(Protocol):
     """What the scan needs of a policy whose scores are `armwise`.
 
-    It may also have `score_range(low, high, k)`: the lowest and the highest score of arms whose means and widths are
+    It may also have `lowest_score(low, high, k)` and `highest_score(low, high, k)`: of arms whose means and widths are
     only known to lie between those of `low` and of `high`.
     """
 
@@ -58,7 +59,9 @@ class Scoring:
         self.state, self.k, self.caps = policy.state, k, caps
         self._policy = copy.copy(policy)
         self._policy.rng = copy.deepcopy(policy.rng)
-        self.has_range = hasattr(policy, "score_range")
+        self._before = self._policy.rng.bit_generator.state
+        self._twins = local()
+        self.has_range = hasattr(policy, "highest_score")
 
     def score(self, X: NDArray[Any], places: IntArray) -> tuple[Any, Arms]:
         """The exact scores of these arms, and the arms they were computed from."""
@@ -69,14 +72,19 @@ class Scoring:
         """The scores of arms that are given with all that is asked of them."""
         return self._as_it_was().score_all(arms, self.k)
 
-    def score_range(
-        self, X: NDArray[Any], places: IntArray, low: tuple[FloatArray, FloatArray], high: tuple[FloatArray, FloatArray]
-    ) -> tuple[FloatArray, FloatArray]:
-        """The lowest and the highest scores for means and widths between `low` and `high`."""
-        caps = self._caps(places)
-        ends = (AssumedArms(X, self.state, caps, places, *end) for end in (low, high))
-        lowest, highest = self._as_it_was().score_range(*ends, self.k)
-        return lowest, highest
+    def lowest(self, low: Arms, high: Arms) -> FloatArray:
+        """The lowest scores of arms that lie between `low` and `high`."""
+        lowest: FloatArray = self._as_it_was().lowest_score(low, high, self.k)
+        return lowest
+
+    def highest(self, low: Arms, high: Arms) -> FloatArray:
+        """The highest scores of arms that lie between `low` and `high`."""
+        highest: FloatArray = self._as_it_was().highest_score(low, high, self.k)
+        return highest
+
+    def assumed(self, X: NDArray[Any], places: IntArray, mean: FloatArray, width: FloatArray) -> Arms:
+        """Arms that are taken to have these means and widths."""
+        return AssumedArms(X, self.state, self._caps(places), places, mean, width)
 
     def key_for_ties(self, rng: Generator, row: FloatArray) -> Keys:
         """Move the policy's generator on as scoring all arms at once would have; the key that comes next.
@@ -91,10 +99,19 @@ class Scoring:
         return draw_key(rng)
 
     def _as_it_was(self) -> Any:
-        """The policy with its generator where it was before the round; a new one, for threads."""
-        policy = copy.copy(self._policy)
-        policy.rng = copy.deepcopy(self._policy.rng)
+        """The policy with its generator where it was before the round; each thread has one of its own."""
+        policy = getattr(self._twins, "policy", None)
+        if policy is None:
+            policy = self._twins.policy = copy.copy(self._policy)
+            policy.rng = copy.deepcopy(self._policy.rng)
+        policy.rng.bit_generator.state = self._before
         return policy
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_twins"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _twins=local())
 
     def _caps(self, places: IntArray) -> FloatArray | None:
         return None if self.caps is None else self.caps[places]

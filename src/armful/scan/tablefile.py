@@ -54,8 +54,8 @@ Bytes = NDArray[np.uint8]
 
 
 def natural_block(n_features: int) -> int:
-    """How many rows to read at a time: about 16 MiB of float64, in whole blocks of a product."""
-    return max(BLOCK, (16 << 20) // (8 * n_features) // BLOCK * BLOCK)
+    """How many rows to read at a time: about 32 MiB of float64, in whole blocks of a product."""
+    return max(BLOCK, (32 << 20) // (8 * n_features) // BLOCK * BLOCK)
 
 
 class OpenFile:

@@ -1,0 +1,342 @@
+"""A real cluster on this machine: a scheduler and two worker processes, each under a nanny that starts it again."""
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import armful
+from armful.experiments import Recipe, run_cells
+from armful.experiments import cluster as clusters
+from armful.experiments.cluster import connected
+from tests.experiments.test_plan import TINY
+
+distributed = pytest.importorskip("distributed")
+
+OWN = """
+import os, time
+from pathlib import Path
+from armful import EpsilonGreedy
+
+class Sleepy(EpsilonGreedy):
+    '''Takes its time, and notes which process runs it.'''
+    def score(self, arms, k):
+        (Path(__file__).parent / f"{self.epsilon}-{os.getpid()}.ran").touch()
+        time.sleep(0.2)
+        return super().score(arms, k)
+
+class Grumpy(EpsilonGreedy):
+    def score(self, arms, k):
+        raise ArithmeticError("not today")
+
+class Deadly(EpsilonGreedy):
+    def score(self, arms, k):
+        os.kill(os.getpid(), 9)
+"""
+
+
+@contextmanager
+def local_cluster(folder, n_workers=2, **options):
+    """A quiet cluster whose files stay in `folder`."""
+    with distributed.LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=options.pop("threads_per_worker", 1),
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+        local_directory=str(folder),
+        **options,
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    with local_cluster(tmp_path_factory.mktemp("dask"), processes=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def crew(local):
+    with connected(local.scheduler_address) as crew:
+        yield crew
+
+
+def saved(folder):
+    """Every result as it is on disk, without the time it took."""
+    cells = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    return {name: json.dumps({**result, "seconds": 0}) for name, result in cells.items()}
+
+
+def with_own(kind, **options):
+    """A small plan with one policy that is the user's own."""
+    return replace(TINY, policies={"mine": Recipe(str(kind), options)})
+
+
+def own(folder, name, **options):
+    (folder / "own.py").write_text(OWN)
+    return with_own(f"{folder / 'own.py'}:{name}", **options)
+
+
+def eventually(condition, seconds=10.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"not within {seconds} s")
+
+
+@pytest.mark.slow
+def test_a_cluster_saves_what_processes_here_save(crew, tmp_path):
+    plan = replace(TINY, sizes=[(2, 5), (3, 8), (4, 20)], runs=60)
+    told = []
+    there = run_cells(plan.cells(), tmp_path / "there", crew=crew, progress=told.append)
+    here = run_cells(plan.cells(), tmp_path / "here", workers=1)
+    assert saved(tmp_path / "there") == saved(tmp_path / "here")
+    assert (
+        [(r.policy, r.k) for r in there] == [(r.policy, r.k) for r in here] == [(c.policy, c.k) for c in plan.cells()]
+    )
+    assert len(told) == len(there) == 6
+    assert None not in told
+
+
+class Interrupt(Exception):
+    pass
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_goes_on_where_it_was_and_leaves_the_cluster_free(crew, local, tmp_path):
+    ran = []
+
+    def stop_after_two(result):
+        ran.append(result)
+        if len(ran) == 2:
+            raise Interrupt
+
+    with pytest.raises(Interrupt):
+        run_cells(TINY.cells(), tmp_path / "there", crew=crew, progress=stop_after_two)
+    assert len(saved(tmp_path / "there")) == 2
+    eventually(lambda: not local.scheduler.tasks)
+
+    told = []
+    run_cells(TINY.cells(), tmp_path / "there", crew=crew, progress=told.append)
+    assert told.count(None) == 2
+    run_cells(TINY.cells(), tmp_path / "here")
+    assert saved(tmp_path / "there") == saved(tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_the_cells_of_a_killed_worker_run_again_elsewhere(crew, tmp_path):
+    plan = own(tmp_path, "Sleepy")
+    plan = replace(plan, policies={f"p{i}": Recipe(plan.policies["mine"].kind, {"epsilon": i / 8}) for i in range(3)})
+    killed = []
+
+    def kill_the_first():
+        killed.append(eventually(lambda: sorted(tmp_path.glob("*.ran")))[0].stem)
+        os.kill(int(killed[0].rpartition("-")[2]), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_the_first)
+    killer.start()
+    there = run_cells(plan.cells(), tmp_path / "there", crew=crew)
+    killer.join()
+
+    epsilon = killed[0].rpartition("-")[0]
+    assert len(list(tmp_path.glob(f"{epsilon}-*.ran"))) >= 2, "it ran in another process too"
+    plain = {name: Recipe("EpsilonGreedy", recipe.options) for name, recipe in plan.policies.items()}
+    here = run_cells(replace(plan, policies=plain).cells(), tmp_path / "here")
+    assert [replace(r, seconds=0) for r in there] == [replace(r, seconds=0) for r in here]
+
+
+@pytest.mark.slow
+def test_a_cell_that_kills_every_worker_is_named(crew, local, tmp_path, monkeypatch):
+    monkeypatch.setattr(local.scheduler, "allowed_failures", 1)
+    plan = replace(own(tmp_path, "Deadly"), sizes=[(2, 5)])
+    with pytest.raises(ValueError, match="^mine in slates with k = 2: every worker that ran it died"):
+        run_cells(plan.cells(), tmp_path / "there", crew=crew)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "plan",
+    [
+        lambda folder: own(folder, "Grumpy"),
+        lambda folder: own(folder, "Nobody"),
+        lambda folder: with_own("C2UCB", cap=2),
+        lambda folder: with_own("C3UCB"),
+    ],
+)
+def test_what_fails_fails_with_the_same_sentence_as_here(crew, tmp_path, plan):
+    cells = plan(tmp_path).cells()
+    with pytest.raises(ValueError) as here:
+        run_cells(cells, tmp_path / "here")
+    with pytest.raises(ValueError) as there:
+        run_cells(cells, tmp_path / "there", crew=crew)
+    assert str(there.value) == str(here.value)
+
+
+@pytest.mark.slow
+def test_a_file_edited_between_two_runs_is_loaded_anew(crew, tmp_path):
+    file = tmp_path / "mine.py"
+    for kind in ("EpsilonGreedy", "C2UCB"):
+        file.write_text(f"from armful import {kind}\nclass Mine({kind}):\n    pass\n")
+        there = run_cells(with_own(f"{file}:Mine").cells(), tmp_path / "there", crew=crew)
+        here = run_cells(with_own(kind).cells(), tmp_path / "here")
+        assert [r.regret for r in there] == [r.regret for r in here]
+
+
+@pytest.mark.slow
+def test_files_that_workers_see_otherwise_get_one_sentence(crew, tmp_path, monkeypatch):
+    """By a relative path, which every process follows from its own folder."""
+    monkeypatch.chdir(tmp_path)
+    own(tmp_path, "Sleepy")
+    cells = with_own("own.py:Sleepy").cells()
+    with pytest.raises(
+        ValueError, match=r"^the worker at tcp://\S+ does not see own.py; on a cluster every worker must"
+    ):
+        run_cells(cells, tmp_path / "there", crew=crew)
+
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "own.py").write_text("from armful import C2UCB as Sleepy\n")
+    back = crew.client.run(os.getcwd)
+    crew.client.run(os.chdir, str(other))
+    try:
+        with pytest.raises(ValueError, match=r"^the worker at tcp://\S+ has another text in a file of the plan"):
+            run_cells(cells, tmp_path / "there", crew=crew)
+    finally:
+        for worker, folder in back.items():
+            crew.client.run(os.chdir, folder, workers=[worker])
+
+
+@pytest.mark.slow
+def test_a_module_that_workers_cannot_import_gets_one_sentence(crew, tmp_path, monkeypatch):
+    (tmp_path / "only_here.py").write_text("from armful import EpsilonGreedy\nclass Mine(EpsilonGreedy):\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=r"^the worker at tcp://\S+: cannot import only_here: No module named"):
+        run_cells(with_own("only_here:Mine").cells(), tmp_path / "there", crew=crew)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", ["armful", "numpy"])
+def test_another_version_on_a_worker_gets_one_sentence(crew, tmp_path, package):
+    module = sys.modules[package]
+    crew.client.run(setattr, module, "__version__", "0.0")
+    try:
+        sentence = rf"^the worker at tcp://\S+ has {package} 0.0, this machine {module.__version__}; both must have"
+        with pytest.raises(ValueError, match=sentence):
+            run_cells(TINY.cells(), tmp_path, crew=crew)
+    finally:
+        crew.client.run(setattr, module, "__version__", module.__version__)
+    assert not saved(tmp_path)
+
+
+@pytest.mark.slow
+def test_workers_without_armful_get_one_sentence(local, tmp_path):
+    def hide():
+        kept = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == "armful"}
+        sys.hidden_armful = kept
+        sys.modules["armful"] = None
+
+    def show():
+        del sys.modules["armful"]
+        sys.modules.update(sys.hidden_armful)
+
+    with connected(local.scheduler_address) as crew:
+        crew.client.run(hide)
+        try:
+            with pytest.raises(ValueError, match=rf"^a worker of {crew.address} cannot run armful: .*armful\[dask\]"):
+                run_cells(TINY.cells(), tmp_path, crew=crew)
+        finally:
+            crew.client.run(show)
+
+
+@pytest.mark.slow
+def test_workers_run_blas_in_one_thread(crew, tmp_path):
+    def set_threads(n):
+        threadpool_limits(limits=n)
+
+    def threads():
+        return {library["num_threads"] for library in threadpool_info()}
+
+    crew.client.run(set_threads, 2)
+    assert any(2 in each for each in crew.client.run(threads).values()), "otherwise there is nothing to see here"
+    plan = replace(own(tmp_path, "Sleepy"), sizes=[(2, 2), (2, 3), (3, 2), (3, 3)])  # slow enough for both to get some
+    run_cells(plan.cells(), tmp_path / "there", crew=crew)
+    assert list(crew.client.run(threads).values()) == [{1}, {1}]
+
+
+@pytest.mark.slow
+def test_a_worker_with_many_threads_gives_the_same(tmp_path):
+    """All threads want the user's file at once, and the file takes its time to load."""
+    file = tmp_path / "mine.py"
+    file.write_text("import time\ntime.sleep(0.3)\nfrom armful import C2UCB\nclass Mine(C2UCB):\n    pass\n")
+    plan = with_own(f"{file}:Mine")
+    plan = replace(plan, policies={f"p{i}": plan.policies["mine"] for i in range(4)})
+    with local_cluster(tmp_path / "dask", n_workers=1, threads_per_worker=4, processes=True) as several:  # noqa: SIM117
+        with connected(several.scheduler_address) as crew:
+            there = run_cells(plan.cells(), tmp_path / "there", crew=crew)
+    here = run_cells(with_own("C2UCB").cells(), tmp_path / "here")
+    assert {(r.k, *r.regret) for r in there} == {(r.k, *r.regret) for r in here}
+
+
+@pytest.mark.slow
+def test_a_cluster_without_workers_is_told_after_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr(clusters, "PATIENCE_SECONDS", 0.5)
+    with local_cluster(tmp_path, n_workers=0, processes=True) as empty, connected(empty.scheduler_address) as crew:
+        with pytest.raises(ValueError, match=rf"^no worker at {crew.address} for 0.5 s; start some with `dask worker"):
+            run_cells(TINY.cells(), tmp_path / "there", crew=crew)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_is_told_and_what_is_finished_is_kept(tmp_path):
+    gone = local_cluster(tmp_path, n_workers=1, processes=True)
+    cluster = gone.__enter__()
+
+    def close(result):
+        gone.__exit__(None, None, None)
+
+    with connected(cluster.scheduler_address) as crew:
+        plan = own(tmp_path, "Sleepy")
+        with pytest.raises(ValueError, match=rf"^the scheduler at {crew.address} is gone; what is finished is kept"):
+            run_cells(plan.cells(), tmp_path / "there", crew=crew, progress=close)
+    assert len(saved(tmp_path / "there")) == 1
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "no such host", "", "odd://127.0.0.1:1", "tcp://127.0.0.1:x"])
+def test_an_address_that_does_not_answer_gets_one_sentence_soon(address, monkeypatch):
+    monkeypatch.setattr(clusters, "CONNECT_SECONDS", 0.3)
+    begin = time.monotonic()
+    with pytest.raises(ValueError, match=f"^no dask scheduler answers at {address}; start one with `dask scheduler`$"):
+        connected(address).__enter__()
+    assert time.monotonic() - begin < 5
+
+
+@pytest.mark.slow
+def test_the_address_of_a_worker_is_not_taken_for_a_schedulers(crew):
+    (worker, *_) = crew.client.nthreads()
+    with pytest.raises(ValueError, match="^no dask scheduler answers"):
+        connected(worker).__enter__()
+
+
+def test_without_dask_the_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ValueError, match=r"^a cluster needs distributed: pip install 'armful\[dask\]'$"):
+        connected("tcp://127.0.0.1:8786").__enter__()
+
+
+@pytest.mark.slow
+def test_another_version_on_the_scheduler_gets_one_sentence(local, monkeypatch):
+    """The scheduler lives in this process, so what it has is what is asked for first."""
+    versions = iter([{**clusters.installed(), "armful": "0.0"}, clusters.installed()])
+    monkeypatch.setattr(clusters, "installed", lambda: next(versions))
+    with pytest.raises(ValueError, match=rf"^the scheduler at \S+ has armful 0.0, this machine {armful.__version__}"):
+        connected(local.scheduler_address).__enter__()
