@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import logging
 import os
+import pickle
 import sys
 import threading
 import time
@@ -44,10 +45,6 @@ def connected(address: str) -> Iterator["Cluster"]:
         warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)  # told below, in one sentence
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     with _quiet("distributed.client"), client:
-        try:
-            _refuse_others(f"the scheduler at {address}", client.run_on_scheduler(installed), installed())
-        except (ImportError, AttributeError) as error:
-            raise ValueError(_cannot_import(f"the scheduler at {address}", error)) from None
         yield Cluster(client, address)
 
 
@@ -64,8 +61,7 @@ class Cluster:
             find(kind)  # what is wrong here is told as it is told without a cluster
         pool = self.client.get_executor(pure=False)
         try:
-            here = installed()
-            jobs = {pool.submit(run_there, cell, cell.key(), here): i for i, cell in enumerate(cells)}
+            jobs = {self._submit(pool, cell): i for i, cell in enumerate(cells)}
             seen = time.monotonic()
             while jobs:
                 done, _ = wait(jobs, timeout=1.0, return_when=FIRST_COMPLETED)
@@ -82,11 +78,21 @@ class Cluster:
         finally:
             pool.shutdown(wait=False)
 
+    def _submit(self, pool: Any, cell: Cell) -> Any:
+        """By name and in bytes: a worker that gets a function or an object it cannot unpickle leaves the cluster."""
+        names = {"cell": pickle.dumps(cell), "key": cell.key(), "wanted": installed()}
+        return pool.submit(
+            eval, f"__import__('{__name__}', fromlist=['run_there']).run_there(cell, key, wanted)", names
+        )
+
     def _result(self, job: Any, cell: Cell) -> Result:
         try:
             result: Result = job.result()
         except ImportError as error:
-            raise ValueError(_cannot_import(f"a worker of {self.address}", error)) from None
+            raise ValueError(
+                f"a worker of {self.address} cannot run armful: {error}; "
+                f"it needs armful[dask] {armful.__version__}, as on this machine"
+            ) from None
         except _distributed().KilledWorker:
             raise ValueError(
                 f"{cell.policy} in {cell.environment} with k = {cell.k}: "
@@ -136,7 +142,7 @@ def installed() -> dict[str, str]:
     }
 
 
-def run_there(cell: Cell, key: str, wanted: dict[str, str]) -> Result:
+def run_there(pickled: bytes, key: str, wanted: dict[str, str]) -> Result:
     """Run a cell on a worker, if that gives what it gives on the machine that asks.
 
     key: the cell's, made there. wanted: what is installed there.
@@ -144,7 +150,11 @@ def run_there(cell: Cell, key: str, wanted: dict[str, str]) -> Result:
     from threadpoolctl import threadpool_limits  # noqa: PLC0415 - of the same extra
 
     where = f"the worker at {_distributed().get_worker().address}"
-    _refuse_others(where, installed(), wanted)
+    has = installed()
+    for name, version in wanted.items():
+        if has[name] != version:
+            raise ValueError(f"{where} has {name} {has[name]}, this machine {version}; both must have the same")
+    cell: Cell = pickle.loads(pickled)
     with _LOADING:
         _load(cell.world, where)
         _load(cell.learner, where)
@@ -198,13 +208,3 @@ def _distributed() -> Any:
         return importlib.import_module("distributed")
     except ImportError as error:
         raise ValueError(f"a cluster needs {error.name}: pip install 'armful[dask]'") from None
-
-
-def _refuse_others(where: str, has: dict[str, str], wanted: dict[str, str]) -> None:
-    for name, version in wanted.items():
-        if has.get(name) != version:
-            raise ValueError(f"{where} has {name} {has.get(name)}, this machine {version}; both must have the same")
-
-
-def _cannot_import(where: str, error: Exception) -> str:
-    return f"{where} cannot run armful: {error}; it needs armful[dask] {armful.__version__}, as on this machine"

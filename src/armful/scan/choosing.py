@@ -9,7 +9,7 @@ from armful.checks import FloatArray, IntArray
 from armful.constraints.ranks import Ranks
 from armful.constraints.selection import NO_ARMS, Constraint, Selection
 from armful.randomness import Keys
-from armful.scan.looking import Looking
+from armful.scan.looking import Candidates, Looking
 from armful.scan.memory import Memory
 from armful.scan.rows import Rows, blocks_of
 from armful.scan.scoring import Scoring
@@ -34,34 +34,28 @@ class Pool:
     """Arms that could be in the best set, of those looked at so far."""
 
     def __init__(self, ranks: Ranks, key: Keys) -> None:
-        self.places, self.scores = NO_ARMS, np.zeros(0)
         self.thresholds = ranks.nothing_known
         self._ranks, self._key = ranks, key
-        self._new: list[tuple[IntArray, FloatArray]] = []
+        self._parts: list[Candidates] = [(NO_ARMS, np.zeros(0), np.zeros(0))]
         self._size, self._reduce_at = 0, FEW
 
-    def add(self, places: IntArray, scores: FloatArray) -> None:
-        """Take in more candidates; when there are many, keep those that still could be chosen."""
-        self._new.append((places, scores))
-        self._size += places.size
+    def add(self, candidates: Candidates) -> None:
+        """Take in more; when there are many, keep those that still could be chosen."""
+        self._parts.append(candidates)
+        self._size += candidates[0].size
         if self._size > self._reduce_at:
-            self._gather()
-            kept, raised = self._ranks.reduce(self.places, self.scores, self._key)
-            self.places, self.scores = self.places[kept], self.scores[kept]
-            self.thresholds = np.maximum(self.thresholds, raised)
-            self._size = self.places.size
-            self._reduce_at = max(2 * self._size, FEW)
+            self.reduce()
 
-    def best(self, constraint: RankedConstraint) -> Selection:
-        """The best set."""
-        self._gather()
-        order = np.argsort(self.places)
-        return constraint.best_among(self.scores[order], self._key, self.places[order])
-
-    def _gather(self) -> None:
-        self.places = np.concatenate([self.places, *(places for places, _ in self._new)])
-        self.scores = np.concatenate([self.scores, *(scores for _, scores in self._new)])
-        self._new = []
+    def reduce(self) -> Candidates:
+        """Keep those that still could be chosen: by rank, or, where scores are not known exactly, by the thresholds."""
+        places, lowest, highest = (np.concatenate(each) for each in zip(*self._parts, strict=True))
+        kept, raised = self._ranks.reduce(places, lowest, self._key)
+        self.thresholds = np.maximum(self.thresholds, raised)
+        kept |= (lowest < highest) & (highest >= self._ranks.at_arms(self.thresholds, places))
+        left = places[kept], lowest[kept], highest[kept]
+        self._parts, self._size = [left], left[0].size
+        self._reduce_at = max(2 * self._size, FEW)
+        return left
 
 
 def choose_from(
@@ -78,12 +72,27 @@ def choose_from(
     ranks = constraint.ranks
     looking, pool = Looking(scoring, rows, ranks, key, memory), Pool(ranks, key)
     if memory is not None and memory.chosen.size:
-        looking.thresholds = ranks.reduce(*looking.at(memory.chosen), key)[1]
+        looking.thresholds = ranks.reduce(*looking.at(memory.chosen)[:2], key)[1]
     blocks = blocks_of(rows)
     for candidates in in_threads(looking.block, blocks, len(blocks)):
-        pool.add(*candidates)
+        pool.add(candidates)
         looking.thresholds = np.maximum(looking.thresholds, pool.thresholds)
-    selection = pool.best(constraint)
+    scores, places = settled(pool.reduce(), looking)
+    selection = constraint.best_among(scores, key, places)
     if memory is not None:
         memory.chosen = selection.indices
     return selection
+
+
+def settled(candidates: Candidates, looking: Looking) -> tuple[FloatArray, IntArray]:
+    """The exact scores and the places, in rising order of place."""
+    order = np.argsort(candidates[0])
+    places, scores, highest = candidates[0][order], candidates[1][order], candidates[2][order]
+    in_question = np.flatnonzero(scores < highest)
+    step = looking.rows.block_rows
+    parts = [in_question[begin : begin + step] for begin in range(0, in_question.size, step)]
+    for part, (_, exact, _) in zip(
+        parts, in_threads(lambda part: looking.at(places[part]), parts, len(parts)), strict=True
+    ):
+        scores[part] = exact
+    return scores, places

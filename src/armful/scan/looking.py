@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful import checks
-from armful.blocks import BLOCK
 from armful.checks import FloatArray, IntArray
 from armful.constraints.ranks import Ranks
 from armful.randomness import Keys
@@ -18,21 +17,24 @@ from armful.scan.scoring import Scoring
 PAYS = 0.3
 """A look that leaves more than this part of the arms in question was in vain."""
 
+CHUNK = 1024
+"""Rows of float32 worked on at a time: they and their product stay in the processor's cache."""
+
 LARGEST_ERROR = 0.05
 """float32 is not tried where it may be wrong by more than this part of a width."""
 
-Candidates = tuple[IntArray, FloatArray]
-"""Places of arms that could be chosen, and their exact scores."""
+Candidates = tuple[IntArray, FloatArray, FloatArray]
+"""Places of arms that could be chosen, and what their scores are at least and at most."""
 
 
 class Looking:
-    """Finds the arms of a block that could be chosen, with their exact scores, by the cheapest of three looks.
+    """Finds the arms of a block that could be chosen, by the cheapest of three looks.
 
-    1. If widths are remembered: the means, and scores from these and the remembered widths, which are too large.
-    2. Means and widths in float32, and the scores that they could be off by rounding.
+    1. If widths are remembered: the means, and scores from these and the remembered widths, which are too large. Arms
+       that remain are scored exactly.
+    2. Means and widths in float32, and between what their rounding lets the scores be.
     3. Everything in float64.
-    An arm whose score cannot reach the threshold is left out; those that remain after 1 or 2 are scored exactly. When
-    a look was in vain the next blocks do without it.
+    An arm whose score cannot reach the threshold is left out. When a look was in vain the next blocks do without it.
 
     thresholds: what an arm's score must not be below, by group (see `Ranks.reduce`); they rise as more is known.
     """
@@ -89,33 +91,30 @@ class Looking:
         high = self.scoring.assumed(X, places, high_mean, high_width)
         lowest, highest = self.scoring.lowest(low, high), self.scoring.highest(low, high)
         thresholds = self.thresholds
-        known = bool(np.isfinite(thresholds).any())
         left = np.flatnonzero(highest >= self.ranks.at_arms(thresholds, slice(int(places[0]), int(places[-1]) + 1)))
         if left.size > PAYS * places.size:  # these arms themselves tell more
             _, raised = self.ranks.reduce(places[left], lowest[left], self.key)
             left = left[highest[left] >= self.ranks.at_arms(raised, places[left])]
-        scores = lowest[left]
-        open_ = np.flatnonzero(scores < highest[left])
-        if open_.size > PAYS * places.size:
-            self._screen_pays = not known
+        in_question = np.count_nonzero(lowest[left] < highest[left])
+        if in_question > PAYS * places.size and np.isfinite(thresholds).any():
+            self._screen_pays = False
             return None
-        scores[open_] = self._exact(X[left[open_]], places[left[open_]])[1]
-        return places[left], scores
+        return places[left], lowest[left], highest[left]
 
     def _by_everything(self, X: NDArray[Any], places: IntArray) -> Candidates:
-        _, scores = self._exact(X, places)
+        _, scores, _ = self._exact(X, places)
         threshold = self.ranks.at_arms(self.thresholds, slice(int(places[0]), int(places[-1]) + 1))
         left = np.flatnonzero(scores >= threshold)
-        return places[left], scores[left]
+        return places[left], scores[left], scores[left]
 
     def _exact(self, X: NDArray[Any], places: IntArray) -> Candidates:
         if not places.size:
-            return places, np.zeros(0)
+            return places, np.zeros(0), np.zeros(0)
         scores, arms = self.scoring.score(X, places)
         if self.scoring.has_range:
             self._remember(places, (1 + self._plain.width) * arms.mean_and_width[1] + self._plain.tiny)
         checks.refuse_not_finite("scores", scores.value)
-        return places, scores.value
+        return places, scores.value, scores.value
 
     def _remember(self, arms: slice | IntArray, widths: FloatArray) -> None:
         if self._memory is not None:
@@ -129,8 +128,20 @@ def _single_mean_and_width(
     mean, width = np.empty(len(X)), np.empty(len(X))
     with np.errstate(over="ignore", invalid="ignore"):
         matrix = np.concatenate([inverse_root, theta[:, None]], axis=1).astype(np.float32)
-        for begin in range(0, len(X), BLOCK):
-            rows = slice(begin, begin + BLOCK)
-            product = X[rows].astype(np.float32, copy=False) @ matrix
-            mean[rows], width[rows] = product[:, -1], np.sqrt(np.einsum("nd,nd->n", product[:, :-1], product[:, :-1]))
+        single, product = np.empty((CHUNK, X.shape[1]), np.float32), np.empty((CHUNK, matrix.shape[1]), np.float32)
+        for begin in range(0, len(X), CHUNK):
+            rows = slice(begin, min(begin + CHUNK, len(X)))
+            here = slice(0, rows.stop - begin)
+            np.copyto(single[here], X[rows], casting="same_kind")
+            np.matmul(single[here], matrix, out=product[here])
+            mean[rows] = product[here, -1]
+            np.einsum(
+                "nd,nd->n",
+                product[here, :-1],
+                product[here, :-1],
+                out=width[rows],
+                dtype=np.float32,
+                casting="same_kind",
+            )
+        np.sqrt(width, out=width)
     return mean, width
