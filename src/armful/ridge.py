@@ -14,6 +14,9 @@ from armful.checks import FloatArray
 from armful.errors import FileFormatError, PrecisionError
 from armful.weighting import check_weights, whiten
 
+LEARNED_AT_A_TIME = 2048
+"""Rows that go into one QR: from a million rows, one of all of them would need several times their memory."""
+
 LARGEST_WIDTH_ERROR = 1e-6
 """A state whose widths may be off by more than this, relatively, is refused."""
 
@@ -66,12 +69,18 @@ class RidgeState:
         checks.refuse_not_finite("rewards", r)
         if X.shape[:-2] != self.batch:
             raise ValueError(f"features must have the leading axes {self.batch} of the state, got {X.shape[:-2]}")
-        rows = np.concatenate([X, r[..., None]], axis=-1)
-        w = np.ones(r.shape) if weights is None else check_weights(weights, r.shape)
+        w = None if weights is None else check_weights(weights, r.shape)
         shock = checks.at_least_zero("shock", shock)
-        if weights is not None or shock > 0:
-            rows = whiten(rows, w, shock)
-        return self._updated(_stacked_root(self._root, rows), np.asarray(self._n + w.sum(axis=-1)))
+        seen = r.shape[-1] if w is None else w.sum(axis=-1)
+        if shock > 0:  # all rows at once: each depends on the others
+            rows = whiten(_beside(X, r), np.ones(r.shape) if w is None else w, shock)
+            return self._updated(_stacked_root(self._root, rows), np.asarray(self._n + seen))
+        root = self._root
+        for begin in range(0, max(r.shape[-1], 1), LEARNED_AT_A_TIME):
+            part = (..., slice(begin, begin + LEARNED_AT_A_TIME))
+            rows = _beside(X[(*part, slice(None))], r[part])
+            root = _stacked_root(root, rows if w is None else whiten(rows, w[part], 0.0))
+        return self._updated(root, np.asarray(self._n + seen))
 
     def __add__(self, other: "RidgeState") -> Self:
         """Everything either of the two has seen; the ridge counts once."""
@@ -292,6 +301,11 @@ class RidgeState:
                 f"the ridge {self.ridge} is lost to rounding: what was observed is larger than it by a factor "
                 "that float64 does not hold; scale the features down or raise the ridge"
             )
+
+
+def _beside(X: FloatArray, rewards: FloatArray) -> FloatArray:
+    """Each row of features with its reward."""
+    return np.concatenate([X, rewards[..., None]], axis=-1)
 
 
 def _stacked_root(root: FloatArray, rows: FloatArray) -> FloatArray:

@@ -29,7 +29,7 @@ class Sleepy(EpsilonGreedy):
     '''Takes its time, and notes which process runs it.'''
     def score(self, arms, k):
         (Path(__file__).parent / f"{self.epsilon}-{os.getpid()}.ran").touch()
-        time.sleep(0.2)
+        time.sleep(0.1)
         return super().score(arms, k)
 
 class Grumpy(EpsilonGreedy):

@@ -253,7 +253,6 @@ def _taking_the_place_of(path: Path) -> Iterator[tuple[Path, int]]:
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     descriptor = _locked(part)
     try:
-        os.ftruncate(descriptor, 0)
         yield part, descriptor
         os.fsync(descriptor)
         os.replace(part, path)

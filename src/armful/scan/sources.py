@@ -1,6 +1,7 @@
 """What a table is built from, as blocks of rows: Parquet, CSV, Arrow streams, arrays and other tables."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,9 +85,8 @@ def _from_table(table: Table, id: str | None, columns: Sequence[str] | None) -> 
         for begin in range(0, table.n_arms, table.block_rows):
             end = min(begin + table.block_rows, table.n_arms)
             ids = table.ids_of(np.arange(begin, end))
-            yield Block(
-                table.rows(begin, end)[:, chosen], ids.tolist() if ids is not None and ids.dtype.kind == "U" else ids
-            )
+            strings = ids is not None and ids.dtype.kind == "U"
+            yield Block(table.rows(begin, end)[:, chosen], ids.tolist() if strings else ids)
 
     return Source(table.n_features if names is None else len(names), names, table.n_arms, blocks())
 
@@ -113,7 +113,7 @@ def _from_stream(source: Any, id: str | None, columns: Sequence[str] | None) -> 
 
 
 def _from_files(name: str, id: str | None, columns: Sequence[str] | None) -> Source:
-    pa = _arrow()
+    _arrow()
     from pyarrow import fs  # noqa: PLC0415
 
     with _reading(name, "a file or a directory"):
@@ -122,7 +122,7 @@ def _from_files(name: str, id: str | None, columns: Sequence[str] | None) -> Sou
     if kind == fs.FileType.NotFound:
         raise FileNotFoundError(f"{name} is not there, expected a Parquet or CSV file, or a directory of Parquet files")
     if kind == fs.FileType.File and path.lower().endswith(CSV_ENDINGS):
-        return _from_csv(pa, system, path, name, id, columns)
+        return _from_csv(system, path, name, id, columns)
     paths = [path] if kind == fs.FileType.File else _parquet_files(system, path, name)
     return _from_parquet(system, paths, name, id, columns)
 
@@ -175,10 +175,10 @@ def _from_parquet(system: Any, paths: list[str], name: str, id: str | None, colu
     return Source(len(wanted.columns), wanted.columns, total, _blocks(batches(), wanted))
 
 
-def _from_csv(
-    pa: ModuleType, system: Any, path: str, name: str, id: str | None, columns: Sequence[str] | None
-) -> Source:
+def _from_csv(system: Any, path: str, name: str, id: str | None, columns: Sequence[str] | None) -> Source:
     from pyarrow import csv  # noqa: PLC0415
+
+    pa = _arrow()
 
     def reader(**options: Any) -> Any:
         return csv.open_csv(
@@ -189,7 +189,7 @@ def _from_csv(
 
     with _reading(name, "CSV"):
         schema = reader().schema
-    wanted = _wanted(schema, name, id, columns, empty="float64")
+    wanted = _wanted(schema, name, id, columns, empty=True)
     # Only the first block was looked at: whole numbers there may be followed by fractions, nothing by something.
     numbers = {
         column: pa.float64()
@@ -201,14 +201,13 @@ def _from_csv(
     return Source(len(wanted.columns), wanted.columns, None, _blocks(_guarded(rows, name, "CSV"), wanted))
 
 
-def _wanted(schema: Any, name: str, id: str | None, columns: Sequence[str] | None, empty: str | None = None) -> _Wanted:
-    """The id and the features among the columns of `schema`; `empty` is what a column without any value counts as."""
+def _wanted(schema: Any, name: str, id: str | None, columns: Sequence[str] | None, empty: bool = False) -> _Wanted:
+    """The id and the features among the columns of `schema`; `empty` ones, without any value so far, may be allowed."""
     if id is None and "id" in schema.names:
         id = "id"
     wanted = _Wanted(id, [column for column in schema.names if column != id] if columns is None else list(columns))
     if id is not None and id in wanted.columns:
         raise ValueError(f"column {id!r} is the id, so it cannot be a feature too: leave it out of columns=[...]")
-    _refuse_choice(name, schema.names, wanted.names)
     if not wanted.columns:
         raise ValueError(f"{name} has no column left for the features; its columns are {_listed(schema.names)}")
     _refuse_types(schema, name, wanted, like=schema, empty=empty)
@@ -216,15 +215,16 @@ def _wanted(schema: Any, name: str, id: str | None, columns: Sequence[str] | Non
 
 
 def _refuse_choice(name: str, there: list[str], chosen: list[str]) -> None:
-    missing = [column for column in chosen if column not in there]
+    times, wishes = Counter(there), Counter(chosen)
+    missing = [column for column in chosen if column not in times]
     if missing:
         raise ValueError(f"{name} has no column {_listed(missing)}; its columns are {_listed(there)}")
-    twice = [column for column in dict.fromkeys(chosen) if there.count(column) > 1 or chosen.count(column) > 1]
+    twice = [column for column in wishes if times[column] > 1 or wishes[column] > 1]
     if twice:
         raise ValueError(f"column {_listed(twice)} stands twice in {name} or in columns=[...]: each must stand once")
 
 
-def _refuse_types(schema: Any, name: str, wanted: _Wanted, like: Any, empty: str | None = None) -> None:
+def _refuse_types(schema: Any, name: str, wanted: _Wanted, like: Any, empty: bool = False) -> None:
     """Refuse features that are not numbers, and ids that are neither whole numbers nor strings."""
     types = _arrow().types
     _refuse_choice(name, schema.names, wanted.names)
@@ -281,9 +281,7 @@ def _transposed(columns: list[NDArray[Any]]) -> FloatArray:
 def _numbers(column: Any) -> NDArray[Any]:
     """A column as an array of numbers, null as NaN."""
     pa = _arrow()
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())  # with nulls, numpy would get objects
-    elif pa.types.is_decimal(column.type):
+    if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
     numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return numbers
