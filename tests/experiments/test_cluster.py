@@ -81,13 +81,19 @@ def saved(folder):
 
 
 def with_own(kind, **options):
-    """A small plan with one policy that is the user's own."""
-    return replace(TINY, policies={"mine": Recipe(str(kind), options)})
+    """A plan of one cell: which of several is the first to fail is not said."""
+    return replace(TINY, policies={"mine": Recipe(kind, options)}, sizes=[(3, 8)])
 
 
 def own(folder, name, **options):
     (folder / "own.py").write_text(OWN)
     return with_own(f"{folder / 'own.py'}:{name}", **options)
+
+
+def sleepy(folder, n):
+    """A plan of n cells that take half a second each."""
+    kind = own(folder, "Sleepy").policies["mine"].kind
+    return replace(TINY, policies={f"p{i}": Recipe(kind, {"epsilon": i / n}) for i in range(n)}, sizes=[(2, 5)])
 
 
 def eventually(condition, seconds=10.0):
@@ -109,7 +115,7 @@ def test_a_cluster_saves_what_processes_here_save(crew, tmp_path):
     assert (
         [(r.policy, r.k) for r in there] == [(r.policy, r.k) for r in here] == [(c.policy, c.k) for c in plan.cells()]
     )
-    assert len(told) == len(there) == 6
+    assert len(told) == len(there) == len(saved(tmp_path / "there")) == 6
     assert None not in told
 
 
@@ -118,7 +124,7 @@ class Interrupt(Exception):
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on_where_it_was_and_leaves_the_cluster_free(crew, local, tmp_path):
+def test_an_interrupted_run_goes_on_where_it_was(crew, tmp_path):
     ran = []
 
     def stop_after_two(result):
@@ -129,7 +135,6 @@ def test_an_interrupted_run_goes_on_where_it_was_and_leaves_the_cluster_free(cre
     with pytest.raises(Interrupt):
         run_cells(TINY.cells(), tmp_path / "there", crew=crew, progress=stop_after_two)
     assert len(saved(tmp_path / "there")) == 2
-    eventually(lambda: not local.scheduler.tasks)
 
     told = []
     run_cells(TINY.cells(), tmp_path / "there", crew=crew, progress=told.append)
@@ -139,9 +144,21 @@ def test_an_interrupted_run_goes_on_where_it_was_and_leaves_the_cluster_free(cre
 
 
 @pytest.mark.slow
+def test_an_interrupted_run_leaves_the_cluster_to_others(crew, local, tmp_path):
+    def stop(result):
+        raise Interrupt
+
+    plan = sleepy(tmp_path, 12)
+    with pytest.raises(Interrupt):
+        run_cells(plan.cells(), tmp_path / "there", crew=crew, progress=stop)
+    eventually(lambda: not local.scheduler.tasks)
+    time.sleep(0.5)
+    assert len(list(tmp_path.glob("*.ran"))) <= 6, "what had not begun did not begin"
+
+
+@pytest.mark.slow
 def test_the_cells_of_a_killed_worker_run_again_elsewhere(crew, tmp_path):
-    plan = own(tmp_path, "Sleepy")
-    plan = replace(plan, policies={f"p{i}": Recipe(plan.policies["mine"].kind, {"epsilon": i / 8}) for i in range(3)})
+    plan = replace(sleepy(tmp_path, 3), sizes=[(2, 5), (3, 8)])
     killed = []
 
     def kill_the_first():
@@ -163,8 +180,8 @@ def test_the_cells_of_a_killed_worker_run_again_elsewhere(crew, tmp_path):
 @pytest.mark.slow
 def test_a_cell_that_kills_every_worker_is_named(crew, local, tmp_path, monkeypatch):
     monkeypatch.setattr(local.scheduler, "allowed_failures", 1)
-    plan = replace(own(tmp_path, "Deadly"), sizes=[(2, 5)])
-    with pytest.raises(ValueError, match=r"^mine in slates with k = 2: every worker that ran it died"):
+    plan = own(tmp_path, "Deadly")
+    with pytest.raises(ValueError, match=r"^mine in slates with k = 3: every worker that ran it died"):
         run_cells(plan.cells(), tmp_path / "there", crew=crew)
 
 
@@ -306,7 +323,7 @@ def test_a_scheduler_that_goes_away_is_told_and_what_is_finished_is_kept(tmp_pat
         gone.__exit__(None, None, None)
 
     with connected(cluster.scheduler_address) as crew:
-        plan = own(tmp_path, "Sleepy")
+        plan = sleepy(tmp_path, 3)
         with pytest.raises(ValueError, match=rf"^the scheduler at {crew.address} is gone; what is finished is kept"):
             run_cells(plan.cells(), tmp_path / "there", crew=crew, progress=close)
     assert len(saved(tmp_path / "there")) == 1

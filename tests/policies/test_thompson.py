@@ -3,6 +3,7 @@ import pytest
 from scipy.stats import chi2, norm
 
 from armful import ArmwiseThompson, CombLinTS
+from armful.randomness import arm_normals, draw_key
 from armful.testing import PolicyContract
 
 
@@ -120,8 +121,8 @@ def test_armwise_scores_are_the_mean_plus_radius_width_and_the_drawn_normal():
     policy.learn(SEEN, REWARDS)
     V = 2.0 * np.eye(D) + SEEN.T @ SEEN
     width = np.sqrt(np.einsum("ni,ij,nj->n", X, np.linalg.inv(V), X))
-    normals = np.linspace(-2, 2, 7)
-    policy.rng = FedGenerator(normals)
+    policy.rng = np.random.default_rng(5)
+    normals = arm_normals(draw_key(np.random.default_rng(5)), np.arange(7))
     assert np.allclose(policy.scores(X, k=1), X @ np.linalg.solve(V, SEEN.T @ REWARDS) + 1.7 * width * normals)
 
 

@@ -79,16 +79,16 @@ def _from_table(table: Table, id: str | None, columns: Sequence[str] | None) -> 
             f"id={id!r} names a column, and this source has ids or none: Table.wrap(X, ids=...) gives them"
         )
     chosen = slice(None) if columns is None else _places(table.columns, list(columns))
-    names = table.columns if columns is None else list(columns)
+    kept = table.columns if columns is None else list(columns)
 
     def blocks() -> Iterator[Block]:
         for begin in range(0, table.n_arms, table.block_rows):
             end = min(begin + table.block_rows, table.n_arms)
             ids = table.ids_of(np.arange(begin, end))
-            strings = ids is not None and ids.dtype.kind == "U"
-            yield Block(table.rows(begin, end)[:, chosen], ids.tolist() if strings else ids)
+            names = ids.tolist() if ids is not None and ids.dtype.kind == "U" else ids
+            yield Block(table.rows(begin, end)[:, chosen], names)
 
-    return Source(table.n_features if names is None else len(names), names, table.n_arms, blocks())
+    return Source(table.n_features if kept is None else len(kept), kept, table.n_arms, blocks())
 
 
 def _places(names: list[str] | None, columns: list[str]) -> list[int]:
@@ -154,7 +154,7 @@ def _from_parquet(system: Any, paths: list[str], name: str, id: str | None, colu
     def batches() -> Iterator[Any]:
         for path in paths:
             with _reading(path, "Parquet"), opened(path) as file:
-                yield from file.iter_batches(batch_size=natural_block(len(wanted.columns)), columns=wanted.names)
+                yield from file.iter_batches(batch_size=_batch_rows(wanted), columns=wanted.names)
 
     total, first = 0, None
     for path in paths:
@@ -258,8 +258,13 @@ def _id_kind(schema: Any, id: str) -> str | None:
     return "strings" if str(kind) in ("string", "large_string", "string_view") else None
 
 
+def _batch_rows(wanted: _Wanted) -> int:
+    """Fewer than a block of the table: they are in memory several times, as pages, columns and rows."""
+    return max(BLOCK, natural_block(len(wanted.columns)) // 4)
+
+
 def _blocks(batches: Iterator[Any], wanted: _Wanted) -> Iterator[Block]:
-    n_rows, begin = natural_block(len(wanted.columns)), 0
+    n_rows, begin = _batch_rows(wanted), 0
     for batch in batches:
         for first in range(0, batch.num_rows, n_rows):
             part = batch.slice(first, n_rows)

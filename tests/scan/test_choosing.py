@@ -1,0 +1,333 @@
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import armful
+from armful import (
+    C2UCB,
+    ArmwiseThompson,
+    AtMost,
+    CappedC2UCB,
+    CombLinTS,
+    CombLinUCB,
+    EpsilonGreedy,
+    NestedQuotas,
+    Quotas,
+    Table,
+    TopK,
+)
+from armful.scan import looking, many, threads
+from armful.scan.memory import memory_of
+from tests.scan.plain import assert_plain, plain_choice
+
+POLICIES = {
+    "C2UCB": lambda d: C2UCB(n_features=d, seed=1),
+    "a small radius": lambda d: C2UCB(n_features=d, radius=0.05, seed=1),
+    "no radius": lambda d: C2UCB(n_features=d, radius=0.0, seed=1),
+    "wide bonuses": lambda d: C2UCB(n_features=d, radius=50.0, seed=1),
+    "clip": lambda d: CappedC2UCB(n_features=d, cap=1.0, seed=1),
+    "clip by norm": lambda d: CappedC2UCB(n_features=d, cap=2.0, norm=0.5, seed=1),
+    "clip by spread": lambda d: CappedC2UCB(n_features=d, spread=1.0, seed=1),
+    "paper": lambda d: CappedC2UCB(n_features=d, cap=1.0, rule="paper", seed=1),
+    "Thompson": lambda d: ArmwiseThompson(n_features=d, seed=1),
+    "CombLinUCB": lambda d: CombLinUCB(n_features=d, seed=1),
+    "CombLinTS": lambda d: CombLinTS(n_features=d, seed=1),
+    "EpsilonGreedy": lambda d: EpsilonGreedy(n_features=d, epsilon=0.5, seed=1),
+}
+
+
+@pytest.fixture(autouse=True)
+def every_number_is_many(monkeypatch):
+    monkeypatch.setattr(many, "MANY", 1)
+    monkeypatch.setattr(many, "MANY_WIDE", 1)
+
+
+def features(kind, n, d, rng):
+    X = rng.standard_normal((n, d))
+    if kind == "duplicates":
+        X = X[rng.integers(0, max(n // 6, 1), n)]
+    elif kind == "rare":
+        X = (rng.random((n, d)) < 0.03).astype(np.float64)
+    elif kind == "units":
+        X *= rng.choice([1e-4, 1.0, 300.0], size=d)
+    elif kind == "tiny":
+        X *= 1e-25
+    elif kind == "single":
+        X = X.astype(np.float32)
+    elif kind == "whole numbers":
+        X = rng.integers(-3, 4, (n, d))
+    return X
+
+
+def constraint_of(kind, n, k, rng):
+    groups = rng.integers(0, 20, n)
+    groups[:20] = np.arange(20)  # each is there
+    most = max(k // 12, 2)
+    if kind == "TopK":
+        return TopK(k)
+    if kind == "AtMost":
+        return AtMost(k)
+    if kind == "at most":
+        return Quotas(groups, at_most=most, total=(1, max(k, 2)))
+    if kind == "at least":
+        return Quotas(groups, at_least=1, total=(25, max(k, 25)))
+    if kind == "exactly":
+        return Quotas(groups, exactly={0: 1, 3: 1, 4: 0})
+    nest = {"region": groups // 5, "city": groups}
+    return NestedQuotas(nest, at_least={"city": 1, "region": 6}, at_most={"region": 6 + k // 5, "city": 2 + k // 20})
+
+
+KINDS = ["normal", "duplicates", "rare", "units", "tiny", "single", "whole numbers"]
+CONSTRAINTS = ["TopK", "AtMost", "at most", "at least", "exactly", "nested"]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=25, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    constraint=st.sampled_from(CONSTRAINTS),
+    n=st.integers(513, 2600),
+    d=st.integers(1, 9),
+    part=st.floats(0.002, 0.4),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_every_round_gives_the_plain_choice(name, kind, constraint, n, d, part, seed):
+    """The same arms and fresh ones, while the policy learns, forgets, is saved and loaded, and its state replaced."""
+    rng = np.random.default_rng(seed)
+    X = features(kind, n, d, rng)
+    table = Table.wrap(X)
+    table.block_rows = int(rng.choice([512, 1024]))
+    allowed = constraint_of(constraint, n, max(int(part * n), 1), rng)
+    theta = rng.standard_normal(d)
+    policy = POLICIES[name](d)
+    for t in range(6):
+        caps = rng.uniform(-0.5, 1.0, n) if name == "clip" and t % 2 else None
+        assert_plain(copy.deepcopy(policy), X, X, allowed, caps)
+        choice = assert_plain(policy, table, X, allowed, caps)
+        policy.learn(choice.features, choice.features @ theta + 0.1 * rng.standard_normal(len(choice)))
+        if t == 2:
+            policy.discount(0.6)
+        if t == 4:
+            policy.state = POLICIES[name](d).state.learn(X[:5], np.ones(5))
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(["C2UCB", "clip", "Thompson"]))
+def test_rows_that_come_and_go_and_a_policy_saved_and_loaded(tmp_path_factory, seed, name):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((2000, 4))
+    policy, path = POLICIES[name](4), tmp_path_factory.mktemp("policy") / "policy.npz"
+    for _ in range(5):
+        table = Table.wrap(X)
+        table.block_rows = 512
+        for _ in range(2):
+            choice = assert_plain(policy, table, X, TopK(50))
+            policy.learn(choice.features, choice.features[:, 0] + rng.standard_normal(50))
+        policy.save(path)
+        policy = armful.load(path)
+        gone = rng.random(len(X)) < 0.2
+        X = np.concatenate([X[~gone], rng.standard_normal((300, 4))])
+
+
+def test_remembered_widths_leave_few_arms_to_score(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, theta = rng.standard_normal((20_000, 8)), rng.standard_normal(8)
+    policy, table = C2UCB(n_features=8, radius=1.0, seed=0), Table.wrap(X)
+    scored = []
+    exact = looking.Looking._exact
+    monkeypatch.setattr(looking.Looking, "_exact", lambda self, X, p: scored.append(p.size) or exact(self, X, p))
+    for t in range(5):
+        scored.clear()
+        choice = assert_plain(policy, table, X, TopK(200))
+        policy.learn(choice.features, choice.features @ theta + rng.standard_normal(200))
+        if t >= 2:
+            assert sum(scored) < 0.1 * len(X)
+
+
+def test_a_screen_in_float32_leaves_little_more_than_the_chosen_arms_to_score(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 8))
+    policy = C2UCB(n_features=8, radius=1.0, seed=0)
+    policy.learn(X[:50], X[:50, 0])
+    scored = []
+    exact = looking.Looking._exact
+    monkeypatch.setattr(looking.Looking, "_exact", lambda self, X, p: scored.append(p.size) or exact(self, X, p))
+    assert_plain(policy, X, X, TopK(200))
+    assert sum(scored) < 300
+
+
+def test_nothing_is_remembered_of_an_array_that_may_change():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 3))
+    policy = C2UCB(n_features=3, radius=1.0, seed=0)
+    for _ in range(4):
+        choice = assert_plain(policy, X, X, TopK(10))
+        policy.learn(choice.features, np.ones(10))
+        X *= 1 + 9 * rng.random((3000, 1))
+
+
+def test_two_policies_and_two_tables_do_not_share_what_is_remembered():
+    rng = np.random.default_rng(0)
+    tables = [rng.standard_normal((2000, 3)), 10 * rng.standard_normal((2000, 3))]
+    wrapped = [Table.wrap(X) for X in tables]
+    policies = [C2UCB(n_features=3, radius=1.0, seed=0), C2UCB(n_features=3, radius=1.0, seed=0)]
+    policies[1].learn(rng.standard_normal((500, 3)), np.ones(500))
+    for t in range(8):
+        policy, X, table = policies[t // 2 % 2], tables[t % 2], wrapped[t % 2]
+        choice = assert_plain(policy, table, X, TopK(20))
+        policy.learn(choice.features, choice.features[:, 0])
+    assert memory_of(wrapped[0], policies[0]) is not memory_of(wrapped[0], policies[1])
+    assert memory_of(wrapped[0], policies[0]) is not memory_of(wrapped[1], policies[0])
+
+
+@pytest.mark.parametrize("cores", [1, 2, 5])
+def test_the_number_of_threads_does_not_matter(monkeypatch, cores):
+    monkeypatch.setattr(threads, "_cores", lambda: cores)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5000, 4))
+    table, policy = Table.wrap(X), ArmwiseThompson(n_features=4, seed=0)
+    table.block_rows = 512
+    for _ in range(4):
+        choice = assert_plain(policy, table, X, Quotas(np.arange(5000) % 7, at_most=9, total=40))
+        policy.learn(choice.features, choice.features[:, 0])
+
+
+def test_without_threadpoolctl_the_choice_is_the_same(monkeypatch):
+    monkeypatch.setattr(threads, "_controller", lambda: None)
+    X = np.random.default_rng(0).standard_normal((5000, 4))
+    assert_plain(C2UCB(n_features=4, seed=0), X, X, TopK(7))
+
+
+def test_a_memory_mapped_matrix_and_an_array_in_fortran_order(tmp_path):
+    X = np.random.default_rng(0).standard_normal((3000, 4)).astype(np.float32)
+    np.save(tmp_path / "X.npy", X)
+    assert_plain(C2UCB(n_features=4, seed=0), np.load(tmp_path / "X.npy", mmap_mode="r"), X, TopK(9))
+    assert_plain(C2UCB(n_features=4, seed=0), np.asfortranarray(X), X, TopK(9))
+
+
+def test_a_table_on_disk(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 4))
+    table = Table.build(X, tmp_path / "arms.table", progress=False)
+    policy = CappedC2UCB(n_features=4, cap=1.0, seed=0)
+    for _ in range(4):
+        choice = assert_plain(policy, table, X, AtMost(30))
+        policy.learn(choice.features, choice.features[:, 0])
+
+
+def test_ids_of_the_chosen_arms():
+    X = np.arange(2000.0)[:, None]
+    names = np.array([f"customer {i}" for i in range(2000)])
+    policy = C2UCB(n_features=1, seed=0)
+    policy.learn([[1.0]], [1.0])
+    assert policy.choose(Table.wrap(X, ids=names), TopK(2)).ids.tolist() == ["customer 1999", "customer 1998"]
+    assert policy.choose(Table.wrap(X[:9], ids=names[:9]), TopK(1)).ids.tolist() == ["customer 8"]
+    assert policy.choose(X, TopK(2)).ids is None
+
+
+def test_an_explanation_is_that_of_the_plain_choice(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 3))
+    policies = [CappedC2UCB(n_features=3, cap=1.0, seed=0) for _ in range(2)]
+    for policy in policies:
+        policy.learn(X[:40], X[:40, 0])
+    quotas = Quotas(np.arange(2000) % 5, at_most=2, total=6)
+    scanned = policies[0].choose(Table.wrap(X), quotas).explain()
+    monkeypatch.setattr(many, "MANY", 10**9)
+    assert str(scanned) == str(policies[1].choose(X, quotas).explain())
+
+
+def test_an_explanation_of_arms_that_changed_is_refused():
+    X = np.random.default_rng(0).standard_normal((2000, 3))
+    choice = C2UCB(n_features=3, seed=0).choose(X, TopK(3))
+    X *= 2
+    with pytest.raises(ValueError, match=r"^the arms have changed since they were chosen; choose again, then explain$"):
+        choice.explain()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("row", [0, 700, 1999])
+def test_a_number_that_is_not_one_is_named_by_its_row_and_nothing_changes(value, row):
+    X = np.random.default_rng(0).standard_normal((2000, 3))
+    X[row, 1] = value
+    for make in POLICIES.values():
+        policy = make(3)
+        before = policy.rng.bit_generator.state
+        with pytest.raises(ValueError, match=rf"^features must be finite, got {value} in row {row}$"):
+            policy.choose(X, TopK(3))
+        assert policy.rng.bit_generator.state == before
+
+
+def test_a_width_beyond_float64_is_refused():
+    X = np.random.default_rng(0).standard_normal((2000, 3)) * 1e200
+    with pytest.raises(armful.PrecisionError, match="beyond the range of float64"):
+        C2UCB(n_features=3, seed=0).choose(X, TopK(3))
+
+
+def test_features_beyond_float32_are_scored_in_float64():
+    X = np.random.default_rng(0).standard_normal((2000, 3)) * 1e60
+    assert_plain(C2UCB(n_features=3, seed=0), X, X, TopK(3))
+
+
+def test_too_few_arms_and_too_many_groups_are_refused():
+    X = np.random.default_rng(0).standard_normal((2000, 3))
+    with pytest.raises(armful.InfeasibleError, match=r"^TopK\(2001\) needs 2001 arms, 2000 are there$"):
+        C2UCB(n_features=3, seed=0).choose(Table.wrap(X), TopK(2001))
+    with pytest.raises(ValueError, match=r"^Quotas has groups for 9 arms, got 2000$"):
+        C2UCB(n_features=3, seed=0).choose(Table.wrap(X), Quotas(np.arange(9), at_most=1))
+    with pytest.raises(ValueError, match=r"^the policy is for 4 features, the table has 3$"):
+        C2UCB(n_features=4, seed=0).choose(Table.wrap(X), TopK(2))
+    with pytest.raises(ValueError, match=r"^C2UCB takes no caps; CappedC2UCB does$"):
+        C2UCB(n_features=3, seed=0).choose(Table.wrap(X), TopK(2), caps=np.ones(2000))
+
+
+def test_what_does_not_scale_says_what_does(monkeypatch):
+    monkeypatch.setattr(many, "TOO_MANY", 1000)
+    table = Table.wrap(np.random.default_rng(0).standard_normal((1001, 3)))
+    scales = "TopK, AtMost, Quotas and NestedQuotas without an objective are; shortlist with one of these first"
+    with pytest.raises(ValueError, match=rf"^Knapsack is not for 1001 arms: {scales}"):
+        C2UCB(n_features=3, seed=0).choose(table, armful.Knapsack(np.ones(1001), 3))
+    with pytest.raises(ValueError, match=rf"^Diverse is not for 1001 arms: {scales}"):
+        C2UCB(n_features=3, seed=0).choose(table, TopK(3), objective=armful.Diverse(weight=1.0, scale=1.0))
+
+
+def test_what_does_not_scale_works_on_a_smaller_table():
+    X = np.random.default_rng(0).standard_normal((600, 3))
+    policy = C2UCB(n_features=3, seed=0)
+    assert_plain(policy, Table.wrap(X), X, armful.OneOf([[1, 2], [500, 3]]))
+    wanted = plain_choice(policy, X, TopK(3))[0].indices
+    diverse = armful.Diverse(weight=1e-9, scale=1.0)
+    assert set(policy.choose(Table.wrap(X), TopK(3), objective=diverse).indices) == set(wanted)
+
+
+def test_a_policy_that_changes_how_arms_are_scored_does_not_inherit_the_promise():
+    class Contrary(C2UCB):
+        def score(self, arms, k):
+            return -arms.mean_and_width[1]
+
+    X = np.random.default_rng(0).standard_normal((2000, 3))
+    for arms in (X, Table.wrap(X)):
+        policy = Contrary(n_features=3, seed=0)
+        assert many.many_arms(arms, 3, TopK(5), policy) is None
+        assert_plain(policy, arms, X, TopK(5))
+
+
+def test_a_constraint_that_changes_what_is_best_does_not_inherit_the_promise():
+    class Worst(TopK):
+        def best(self, scores, X=None, rng=None):
+            return super().best(-np.asarray(scores), X, rng)
+
+    X = np.random.default_rng(0).standard_normal((2000, 3))
+    assert_plain(C2UCB(n_features=3, seed=0), X, X, Worst(5))
+
+
+def test_the_sizes_from_which_it_scans(monkeypatch):
+    monkeypatch.undo()
+    policy = {d: C2UCB(n_features=d, seed=0) for d in (3, 50)}
+    seen = [many.many_arms(np.ones((n, d)), d, TopK(1), policy[d]) is not None for n, d in ((15_999, 3), (16_000, 3))]
+    assert seen == [False, True]
+    seen = [many.many_arms(np.ones((n, d)), d, TopK(1), policy[d]) is not None for n, d in ((3_999, 50), (4_000, 50))]
+    assert seen == [False, True]

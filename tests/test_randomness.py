@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from armful.randomness import Streams, arm_normals, draw_key, lots
+
+ALARM = 1e-6
+
+
+def test_what_an_arm_draws_depends_on_key_and_place_alone():
+    key = draw_key(np.random.default_rng(3))
+    places = np.array([7, 0, 12_345_678_901, 7])
+    for draw in (lots, arm_normals):
+        every = draw(key, np.arange(20))
+        assert np.array_equal(draw(key, places[[0, 1, 3]]), every[[7, 0, 7]])
+        assert draw(key, places)[2] == draw(key, places[2:3])[0]
+
+
+def test_keys_of_many_repetitions_are_those_of_each():
+    generators = [np.random.default_rng(i) for i in range(3)]
+    alone = [draw_key(np.random.default_rng(i)) for i in range(3)]
+    keys = draw_key(Streams(generators))
+    assert np.array_equal(keys, np.array(alone))
+    assert np.array_equal(lots(keys, np.arange(5)), np.stack([lots(key, np.arange(5)) for key in alone]))
+
+
+def test_nothing_is_drawn_where_it_is_not_wanted():
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    assert draw_key(rng, where=False) == 0
+    assert rng.bit_generator.state == before
+    generators = [np.random.default_rng(i) for i in range(2)]
+    draw_key(Streams(generators), where=np.array([True, False]))
+    assert generators[0].bit_generator.state != np.random.default_rng(0).bit_generator.state
+    assert generators[1].bit_generator.state == np.random.default_rng(1).bit_generator.state
+
+
+def test_lots_are_those_of_splitmix64():
+    """The first numbers of the published generator from seed 1234567."""
+    wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
+    assert lots(np.array(1234567, dtype=np.uint64), np.arange(5)).tolist() == wanted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_normals_are_normal_across_arms_across_rounds_and_uncorrelated(seed):
+    """False-alarm rate: 5 tests of 1e-6 for each of three seeds."""
+    rng = np.random.default_rng(seed)
+    arms = arm_normals(draw_key(rng), np.arange(200_000))
+    rounds = np.array([arm_normals(draw_key(rng), np.array([17]))[0] for _ in range(20_000)])
+    assert stats.kstest(arms, "norm").pvalue > ALARM
+    assert stats.kstest(rounds, "norm").pvalue > ALARM
+    assert stats.pearsonr(arms[1:], arms[:-1]).pvalue > ALARM
+    assert stats.pearsonr(arms, arm_normals(draw_key(rng), np.arange(200_000))).pvalue > ALARM
+    assert stats.pearsonr(rounds[1:], rounds[:-1]).pvalue > ALARM
