@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg.lapack import dtrtri
 
 from armful import checks, openfile
 from armful.blocks import multiply, row_norms
@@ -282,7 +283,7 @@ class RidgeState:
     @cached_property
     def _inverse_root(self) -> FloatArray:
         """`R^-1`, so that width(x) = |x R^-1|: the inverse of the triangle, which is as exact as substitution."""
-        return np.asarray(np.linalg.inv(self._solved[..., :-1, :-1]), dtype=np.float64)
+        return _inverse_triangles(self.root)
 
     def _refuse_lost_ridge(self) -> None:
         """Raise where rounding in the QR has grown to the size of the ridge.
@@ -291,10 +292,10 @@ class RidgeState:
         the columns scaled to length 1 (so that mere units do not count), and a width by (eps * c)^2.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            lengths = np.linalg.norm(self._solved, axis=-2)
+            lengths = row_norms(np.swapaxes(self._solved, -1, -2))
             if not (np.isfinite(lengths).all() and np.isfinite(self._n).all()):
                 raise PrecisionError("the squares of what was observed are beyond the range of float64; scale it down")
-            condition = np.linalg.norm(lengths[..., :-1, None] * self._inverse_root, axis=(-1, -2))
+            condition = row_norms(lengths[..., :-1] * row_norms(self._inverse_root))
             error = (np.finfo(np.float64).eps * condition) ** 2
         if not np.all(error <= LARGEST_WIDTH_ERROR):
             raise PrecisionError(
@@ -311,6 +312,13 @@ def _beside(X: FloatArray, rewards: FloatArray) -> FloatArray:
 def _stacked_root(root: FloatArray, rows: FloatArray) -> FloatArray:
     """The triangular square root of `root' root + rows' rows`."""
     return np.asarray(np.linalg.qr(np.concatenate([root, rows], axis=-2), mode="r"), dtype=np.float64)
+
+
+def _inverse_triangles(triangles: FloatArray) -> FloatArray:
+    """The inverses of `(..., d, d)` upper triangles, one at a time: numpy has none that knows of the zeros."""
+    d = triangles.shape[-1]
+    each = [dtrtri(triangle.T, lower=1)[0].T for triangle in triangles.reshape(-1, d, d)]
+    return np.array(each, dtype=np.float64).reshape(triangles.shape)
 
 
 def _frozen(array: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.constraints.ranks import BoolArray, Bounds, at, largest
+from armful.constraints.ranks import BoolArray, Bounds, at, by_group, largest, ranked
 from armful.errors import InfeasibleError
 from armful.randomness import Keys, lots
 
@@ -142,7 +142,7 @@ def as_bounds(levels: Sequence[Level]) -> list[Bounds]:
     for level in levels:
         of_finest = np.zeros(len(finest.labels), dtype=np.int64)
         of_finest[finest.of_arm] = level.groups.of_arm
-        result.append(Bounds(level.groups.of_arm, of_finest, level.lower, level.upper))
+        result.append(Bounds(of_finest, level.lower, level.upper))
     return result
 
 
@@ -229,7 +229,8 @@ def _best_of(
         of_arm = level.groups.of_arm
         taken = np.bincount(of_arm[needed], minlength=len(level.groups.labels))
         arms = np.flatnonzero(spare)
-        arms = arms[np.lexsort((lots(key, at(places, arms)), -scores[arms], of_arm[arms]))]
+        arms = arms[ranked(scores[arms], lots(key, at(places, arms)))]
+        arms = arms[by_group(of_arm[arms], len(level.groups.labels))]
         sizes = np.bincount(of_arm[arms], minlength=len(level.groups.labels))
         place = np.arange(arms.size) - (np.cumsum(sizes) - sizes)[of_arm[arms]]
         becomes_needed = place < (level.lower - taken)[of_arm[arms]]

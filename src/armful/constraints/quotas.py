@@ -89,7 +89,7 @@ class _BoundedGroups(Changeable):
     @cached_property
     def ranks(self) -> Ranks:
         """For choosing from more arms than are looked at one by one."""
-        return Ranks(as_bounds(self._levels), self._low, self._high)
+        return Ranks(as_bounds(self._levels), self._low, self._high, self._levels[0].groups.of_arm)
 
     def violation(self, indices: ArrayLike) -> float:
         """How many arms would have to be added or taken away at least, group by group and in all."""

@@ -5,8 +5,8 @@ arms, and the best set is the same however the arms are divided up and looked at
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,16 @@ from armful.checks import FloatArray, IntArray
 from armful.randomness import Keys, lots
 
 BoolArray = NDArray[np.bool_]
+NO_ARMS: IntArray = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
     """One level of groups with `lower <= chosen <= upper` in each.
 
-    of_arm: `(n_arms,)`, the group of each arm. of_finest: for each group of the finest level, the group it lies in.
+    of_finest: for each group of the finest level, the group it lies in.
     """
 
-    of_arm: IntArray
     of_finest: IntArray
     lower: IntArray
     upper: IntArray
@@ -34,19 +34,19 @@ class Bounds:
 class Ranks:
     """From `low` to `high` arms, within bounds on groups within groups, the finest level first.
 
-    begin: the place of the first arm that `levels` speak of, where they speak of a part of all arms only.
+    of_arm: `(n_arms,)`, the group of the finest level that each arm is in, if there are levels.
+    begin: the place of the first arm in `of_arm`, where that speaks of a part of all arms only.
     """
 
     levels: Sequence[Bounds]
     low: int
     high: int
+    of_arm: NDArray[Any] | None = None
     begin: int = 0
 
     def part(self, begin: int, end: int) -> Self:
         """The same for the arms from place `begin` to `end` alone."""
-        here = slice(begin - self.begin, end - self.begin)
-        levels = [Bounds(level.of_arm[here], level.of_finest, level.lower, level.upper) for level in self.levels]
-        return type(self)(levels, self.low, self.high, begin)
+        return replace(self, of_arm=self.groups_of(slice(begin, end)), begin=begin)
 
     @property
     def nothing_known(self) -> FloatArray:
@@ -55,17 +55,25 @@ class Ranks:
 
     def at_arms(self, thresholds: FloatArray, places: IntArray | slice) -> FloatArray:
         """The threshold of each of these arms, or one for all."""
-        if not self.levels:
-            return thresholds
-        if isinstance(places, slice):
-            return thresholds[self.levels[0].of_arm[places.start - self.begin : places.stop - self.begin]]
-        return thresholds[self.levels[0].of_arm[places - self.begin]]
+        groups = self.groups_of(places)
+        return thresholds if groups is None else thresholds[groups]
 
-    def reduce(self, places: IntArray, scores: FloatArray, key: Keys) -> tuple[BoolArray, FloatArray]:
+    def groups_of(self, places: IntArray | slice) -> NDArray[Any] | None:
+        """The finest group of each of these arms; None where there are no groups."""
+        if self.of_arm is None:
+            return None
+        if isinstance(places, slice):
+            return self.of_arm[places.start - self.begin : places.stop - self.begin]
+        return self.of_arm[places - self.begin]
+
+    def reduce(
+        self, places: IntArray, scores: FloatArray, key: Keys, groups: NDArray[Any] | None = None
+    ) -> tuple[BoolArray, FloatArray]:
         """Which of these arms could be in the best set of these and any others, and what another must not be below.
 
         The second is a threshold for each group of the finest level (for all arms, where there are no groups): an arm
-        whose score is below it cannot be in the best set of a collection that holds these arms.
+        whose score is below it cannot be in the best set of a collection that holds these arms. groups: the finest
+        group of each arm, where `of_arm` does not say it.
 
         Why: let an arm `a` be in the best set S. (1) If `upper` arms of its group rank above it, one of them is not in
         S and can take its place. (2) Say `a` can be spared by its own group: `lower` arms rank above it. If
@@ -76,13 +84,15 @@ class Ranks:
         counts less than 0 also goes. An arm that its group may need is kept, but beyond `upper` of a larger group it is
         no rival of others. For the thresholds, scores that are only known not to be larger will do.
         """
+        finest = self.groups_of(places) if groups is None else groups
         lot = lots(key, places)
+        ranking = ranked(scores, lot) if self.levels else NO_ARMS
         rivals, needed = np.ones(places.size, dtype=bool), np.zeros(places.size, dtype=bool)
         threshold, spared_below = self.nothing_known, np.full(self.nothing_known.shape, np.inf)
         for level in self.levels:
-            of_arm = level.of_arm[places - self.begin]
-            arms = np.flatnonzero(rivals)
-            arms = arms[np.lexsort((lot[arms], -scores[arms], of_arm[arms]))]
+            of_arm = level.of_finest[finest]
+            arms = ranking[rivals[ranking]]
+            arms = arms[by_group(of_arm[arms], level.lower.size)]
             group = of_arm[arms]
             sizes = np.bincount(group, minlength=level.lower.size)
             begins = np.cumsum(sizes) - sizes
@@ -99,6 +109,18 @@ class Ranks:
         rivals[arms] = in_high & (in_low | (scores[arms] >= 0))
         at_all = max(full_at_all, min(enough, 0.0))
         return rivals | needed, np.maximum(threshold, np.minimum(spared_below, at_all))
+
+
+def ranked(scores: FloatArray, lot: Keys) -> IntArray:
+    """The arms from the largest score to the smallest, equal scores by lot."""
+    order = np.argsort(-scores)
+    ordered = scores[order]
+    return np.lexsort((lot, -scores)) if (ordered[1:] == ordered[:-1]).any() else order
+
+
+def by_group(groups: IntArray, n_groups: int) -> IntArray:
+    """The order that brings groups together and changes nothing within them; small numbers are sorted faster."""
+    return np.argsort(groups.astype(np.uint16) if n_groups <= 2**16 else groups, kind="stable")
 
 
 def _nth(ordered: FloatArray, begins: IntArray, sizes: IntArray, counts: IntArray) -> FloatArray:

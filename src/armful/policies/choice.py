@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ class Choice:
     mean, bonus, scores: `(k,)`, the estimate, what was added to it, and what became of both under the caps.
     capped: `(k,)`, True where a cap gave the score.
     ids: `(k,)`, what the arms are called, if they were chosen from a table that says so.
-    problem: what the set was chosen from, for `explain`.
+    chosen_from: works out what `problem` says.
     """
 
     indices: IntArray
@@ -35,18 +36,22 @@ class Choice:
     bonus: FloatArray
     scores: FloatArray
     capped: BoolArray
-    problem: Callable[[], Problem] = field(repr=False)
+    chosen_from: Callable[[], Problem] = field(repr=False)
     ids: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return self.indices.size
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What the set was chosen from: all arms and their scores, worked out anew if there were many."""
+        return self.chosen_from()
 
     def explain(self, *, most: int = 20) -> Explanation:
         """Why these arms: for each the reasons and what would have come in its place, and what each limit costs.
 
         At most `most` arms and `most` limits are explained, since each is found by choosing anew.
         """
-        problem = self.problem()
-        if not np.array_equal(problem.scores.value[self.indices], self.scores):
+        if not np.array_equal(self.problem.scores.value[self.indices], self.scores):
             raise ValueError("the arms have changed since they were chosen; choose again, then explain")
-        return explain(problem, self.indices, self.value, most=checks.count("most", most))
+        return explain(self.problem, self.indices, self.value, most=checks.count("most", most))

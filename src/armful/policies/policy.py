@@ -112,7 +112,7 @@ class Policy:
             bonus=scores.bonus[i],
             scores=scores.value[i],
             capped=scores.capped[i],
-            problem=partial(_given, problem),
+            chosen_from=partial(_given, problem),
             ids=X.ids_of(i) if isinstance(X, Table) else None,
         )
 
@@ -135,7 +135,7 @@ class Policy:
             bonus=scores.bonus,
             scores=scores.value,
             capped=scores.capped,
-            problem=partial(_all_scored, scoring, rows, constraint),
+            chosen_from=partial(_all_scored, scoring, rows, constraint),
             ids=None if table is None else table.ids_of(i),
         )
 

@@ -65,12 +65,11 @@ class Looking:
         memory, begin, end = self._memory, int(places[0]), int(places[-1]) + 1
         if memory is None or not self._means_pay or not memory.knows(begin, end):
             return None
-        mean = (X @ self.scoring.state.theta.astype(X.dtype)).astype(np.float64)
+        mean = (X @ self.scoring.state.theta.astype(X.dtype)).astype(np.float64, copy=False)
         widths = memory.widths(begin, end)
         own = self._single if X.dtype == np.float32 else self._plain
-        mean += (own.mean + self._plain.mean) * widths + (own.tiny + self._plain.tiny)
-        widths *= 1 + self._plain.width
-        widths += self._plain.tiny
+        mean += (own.mean + self._plain.mean) * widths
+        mean += own.tiny + self._plain.tiny
         low = self.scoring.assumed(X, places, np.broadcast_to(-np.inf, mean.shape), np.broadcast_to(0.0, mean.shape))
         highest = self.scoring.highest(low, self.scoring.assumed(X, places, mean, widths))
         left = np.flatnonzero(highest >= self.ranks.at_arms(self.thresholds, slice(begin, end)))

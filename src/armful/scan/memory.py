@@ -18,8 +18,6 @@ LARGEST_GROWTH = 2.0
 """When widths may have grown by more, what was remembered is of no use."""
 
 UNKNOWN = np.float32(np.inf)
-LARGEST_WIDTH = 1e100
-"""What stands for a width of which nothing is known: larger than any, and small enough to compute with."""
 
 
 class Memory:
@@ -50,8 +48,8 @@ class Memory:
         return bool(np.isfinite(self._widths[begin:end]).all())
 
     def widths(self, begin: int, end: int) -> FloatArray:
-        """What the true widths do not exceed, `(end - begin,)`."""
-        return np.minimum(self._widths[begin:end].astype(np.float64), LARGEST_WIDTH)
+        """What the widths, true or computed, do not exceed, `(end - begin,)`."""
+        return self._widths[begin:end].astype(np.float64)
 
     def remember(self, arms: slice | IntArray, widths: FloatArray) -> None:
         """Keep what the true widths of these arms do not exceed."""

@@ -2,7 +2,7 @@
 
 import copy
 from threading import local
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -53,10 +53,13 @@ class AssumedArms(Arms):
 
 
 class Scoring:
-    """The scores of one round: what the policy draws is the same for every part of the arms."""
+    """The scores of one round: what the policy draws is the same for every part of the arms.
+
+    caps: `(n_arms,)`, if any; of the arms from place `begin` on, where they are those of a part.
+    """
 
     def __init__(self, policy: Scorer, k: int, caps: FloatArray | None) -> None:
-        self.state, self.k, self.caps = policy.state, k, caps
+        self.state, self.k, self.caps, self.begin = policy.state, k, caps, 0
         self._policy = copy.copy(policy)
         self._policy.rng = copy.deepcopy(policy.rng)
         self._before = self._policy.rng.bit_generator.state
@@ -86,6 +89,12 @@ class Scoring:
         """Arms that are taken to have these means and widths."""
         return AssumedArms(X, self.state, self._caps(places), places, mean, width)
 
+    def of_part(self, caps: FloatArray | None, begin: int) -> Self:
+        """The same for arms from place `begin` on alone, that have these caps."""
+        part = copy.copy(self)
+        part.caps, part.begin = caps, begin
+        return part
+
     def key_for_ties(self, rng: Generator, row: FloatArray) -> Keys:
         """Move the policy's generator on as scoring all arms at once would have; the key that comes next.
 
@@ -114,4 +123,4 @@ class Scoring:
         vars(self).update(state, _twins=local())
 
     def _caps(self, places: IntArray) -> FloatArray | None:
-        return None if self.caps is None else self.caps[places]
+        return None if self.caps is None else self.caps[places - self.begin]

@@ -1,0 +1,278 @@
+"""Choosing and learning on a dask cluster: every worker looks at its part, and only what it found travels."""
+
+import pickle
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from itertools import pairwise
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from armful import checks
+from armful.checks import FloatArray, IntArray
+from armful.constraints.selection import Selection
+from armful.ridge import RidgeState
+from armful.scan.choosing import RankedConstraint
+from armful.scan.crew import Crew
+from armful.scan.parts import Found, Part, Round
+from armful.scan.rows import ArrayRows, Rows
+from armful.scan.scoring import Scoring
+from armful.scan.table import Table
+
+PARTS, LARGEST_PART = 64, 16
+"""A table on disk is divided into so many parts at least, if it has so many blocks, of so many blocks at most."""
+
+ON_A_CLUSTER = "a dask array, a table on disk or a ParquetTable"
+
+
+def is_dask(X: object) -> bool:
+    """Whether it is of dask, without importing that."""
+    return type(X).__module__.partition(".")[0] == "dask"
+
+
+class ClusterArms:
+    """Arms in parts that the workers of a cluster read.
+
+    ends: `(n_parts + 1,)`, the places where parts begin, and the number of arms. pieces: for each part what its arms
+    are read from: a task that gives the rows of a dask array, or a pickled table.
+    """
+
+    def __init__(self, crew: Crew, ends: IntArray, n_features: int, pieces: Sequence[Any]) -> None:
+        self.n_arms, self.n_features = int(ends[-1]), n_features
+        self._crew, self._ends, self._pieces = crew, ends, pieces
+
+    @classmethod
+    def of(cls, X: Any, client: Any, n_features: int) -> "ClusterArms":
+        """Arms that are chosen from with `client=`."""
+        if client is None:
+            raise ValueError(
+                f"a dask {type(X).__name__} is chosen from and learned from on its cluster: pass client=, "
+                "a dask.distributed.Client; Client() starts a cluster on this machine"
+            )
+        if not isinstance(X, Table) and not is_dask(X):
+            raise ValueError(
+                f"client= is for {ON_A_CLUSTER}, got {type(X).__name__}: leave it out for what is in memory, or spread "
+                "it with dask.array.from_array(X)"
+            )
+        crew = Crew(client)
+        if is_dask(X):
+            X = _whole_rows("features", X)
+            if X.shape[1] != n_features:
+                raise ValueError(f"features must have shape (n_arms, {n_features}), got {X.shape}")
+            return cls(crew, _ends(X.chunks[0]), n_features, _blocks(X))
+        if X.n_features != n_features:
+            raise ValueError(f"the policy is for {n_features} features, the table has {X.n_features}")
+        if X.path is None:
+            raise ValueError(
+                f"client= is for {ON_A_CLUSTER}, got a table in memory: leave client out, or write the table to a disk "
+                "that all workers see with Table.build"
+            )
+        n_blocks = -(-X.n_arms // X.block_rows)
+        step = X.block_rows * max(1, min(LARGEST_PART, n_blocks // PARTS))
+        ends = np.append(np.arange(0, X.n_arms, step), X.n_arms)
+        return cls(crew, ends, n_features, [pickle.dumps(X)] * (ends.size - 1))
+
+    def best(self, scoring: Scoring, constraint: RankedConstraint, rng: Generator) -> Selection:
+        """The best set of all arms: exactly the one that scoring each of them in one place would give."""
+        constraint.refuse_misfit(self.n_arms)
+        key = scoring.key_for_ties(rng, np.ones((1, self.n_features)))
+        told = self._crew.task(bytes, _pickled(Round.of(scoring, constraint.ranks, key)))
+        groups, caps = self._groups(constraint), scoring.caps
+        tasks = [
+            self._crew.task(_look, told, piece, begin, end, of_arm, None if caps is None else caps[begin:end])
+            for piece, (begin, end), of_arm in zip(self._pieces, self._parts, groups, strict=True)
+            if begin < end
+        ]
+        (found,) = self._crew.results([self._crew.merged(partial(_merge, told), tasks)], "choosing")
+        return constraint.best_among(found.scores, key, found.places)
+
+    def take(self, places: IntArray) -> tuple[FloatArray, NDArray[Any] | None]:
+        """The features of the arms at these places, `(k, n_features)`, and their ids, `(k,)`, if they have any."""
+        of_place = np.searchsorted(self._ends, places, side="right") - 1
+        order = [np.flatnonzero(of_place == part) for part in np.unique(of_place)]
+        tasks = [
+            self._crew.task(_take, self._pieces[part], *self._parts[part], places[here])
+            for part, here in zip(np.unique(of_place).tolist(), order, strict=True)
+        ]
+        taken = self._crew.results(tasks, "reading the chosen arms")
+        features = np.empty((places.size, self.n_features))
+        for here, (rows, _) in zip(order, taken, strict=True):
+            features[here] = rows
+        if not taken or taken[0][1] is None:
+            return features, None
+        ids = np.concatenate([names for _, names in taken])
+        ids[np.concatenate(order)] = ids.copy()
+        return features, ids
+
+    @property
+    def _parts(self) -> list[tuple[int, int]]:
+        return list(pairwise(self._ends.tolist()))
+
+    def _groups(self, constraint: RankedConstraint) -> Sequence[Any]:
+        """The group of every arm, sent to the workers once for each constraint."""
+        of_arm = constraint.ranks.of_arm
+        if of_arm is None:
+            return [None] * len(self._pieces)
+        where, kept = _sent.get(constraint, (None, []))
+        here = self._crew.client.id, self._ends.tobytes()
+        if where != here or any(future.status not in ("pending", "finished") for future in kept):
+            small = np.min_scalar_type(int(of_arm.max()))
+            kept = self._crew.keep([of_arm[begin:end].astype(small) for begin, end in self._parts])
+            _sent[constraint] = here, kept
+        return kept
+
+
+_sent: "WeakKeyDictionary[Any, tuple[Any, list[Any]]]" = WeakKeyDictionary()
+
+
+def learned_on(
+    client: Any, features: Any, rewards: Any, weights: Any, shock: float, *, n_features: int, ridge: float
+) -> RidgeState:
+    """What dask arrays of `features` `(k, n_features)`, `rewards` `(k,)` and `weights` `(k,)` tell."""
+    if shock != 0:
+        raise ValueError("a shock is shared by all arms of one call, so they are learned in one place: compute them")
+    if not is_dask(features):
+        raise ValueError(
+            f"client= is for features in a dask array, got {type(features).__name__}: leave it out for what is in "
+            "memory, or spread it with dask.array.from_array(features)"
+        )
+    if client is None:
+        ClusterArms.of(features, client, n_features)
+    crew = Crew(client)
+    X = _whole_rows("features", features)
+    if X.shape[1] != n_features:
+        raise ValueError(f"features must have shape (n_arms, {n_features}), got {X.shape}")
+    rows = X.chunks[0]
+    beside = [_beside("rewards", rewards, rows), _beside("weights", weights, rows)]
+    tasks = [
+        crew.task(_learn, block, begin, r, w, n_features, ridge)
+        for block, begin, r, w in zip(_blocks(X), _ends(rows).tolist(), *beside, strict=False)
+    ]
+    (state,) = crew.results([crew.merged(_add, tasks)], "learning")
+    known: RidgeState = state
+    return known
+
+
+# -- dask arrays -------------------------------------------------------------------------------------
+
+
+def _whole_rows(name: str, X: Any) -> Any:
+    """The dask array with no more than its first axis divided, refused if it cannot be read by rows."""
+    import dask.array  # noqa: PLC0415
+
+    if not isinstance(X, dask.array.Array):
+        raise ValueError(
+            f"{name} must be a dask array, got a dask {type(X).__name__}; .to_dask_array(lengths=True) makes one of a "
+            "DataFrame"
+        )
+    if not isinstance(X._meta, np.ndarray) or isinstance(X._meta, np.ma.MaskedArray) or X.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be a dask array of real numbers in numpy arrays, got {X._meta!r} of {X.dtype}")
+    if np.isnan(X.shape).any():
+        raise ValueError(f"{name} has chunks of unknown size: call its compute_chunk_sizes() once")
+    wanted = 2 if name == "features" else 1
+    if X.ndim != wanted:
+        shape = "(n_arms, n_features)" if wanted == 2 else "(n_arms,)"
+        raise ValueError(f"{name} must have shape {shape}, got {X.shape}")
+    if X.shape[0] == 0:
+        raise ValueError(f"{name} must have at least one row, got {X.shape}")
+    return X.rechunk({axis: -1 for axis in range(1, X.ndim)}) if X.ndim > 1 and X.numblocks[1] > 1 else X
+
+
+def _beside(name: str, values: ArrayLike | None, rows: tuple[int, ...]) -> Sequence[Any]:
+    """One number for each row of features, in parts as those are."""
+    if values is None:
+        return [None] * len(rows)
+    length, given = sum(rows), np.shape(values)  # type: ignore[arg-type]
+    if given != (length,) and not np.isnan(given).any():
+        raise ValueError(f"{name} must have shape ({length},), one for each row of features, got {given}")
+    if is_dask(values):
+        return _blocks(_whole_rows(name, values).rechunk((rows,)))
+    array = checks.floats(name, values)
+    return [array[begin:end] for begin, end in pairwise(_ends(rows).tolist())]
+
+
+def _blocks(X: Any) -> list[Any]:
+    tasks: list[Any] = X.to_delayed().ravel().tolist()
+    return tasks
+
+
+def _ends(rows: Sequence[int]) -> IntArray:
+    return np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])
+
+
+# -- what workers do ---------------------------------------------------------------------------------
+
+
+def _look(
+    told: bytes, piece: Any, begin: int, end: int, groups: NDArray[Any] | None, caps: FloatArray | None
+) -> Found:
+    """What the arms from `begin` to `end` could give to the best set."""
+    this_round: Round = pickle.loads(told)
+    rows, first = _opened_piece(piece, begin, end)
+    return this_round.look_through(Part(rows, begin, end, first), groups, caps)
+
+
+def _merge(told: bytes, found: list[Found]) -> Found:
+    this_round: Round = pickle.loads(told)
+    return this_round.merge(found)
+
+
+def _take(piece: Any, begin: int, end: int, places: IntArray) -> tuple[FloatArray, NDArray[Any] | None]:
+    rows, first = _opened_piece(piece, begin, end)
+    return rows.take(places - first), rows.ids_of(places - first) if isinstance(rows, Table) else None
+
+
+def _learn(
+    X: NDArray[Any],
+    begin: int,
+    rewards: NDArray[Any],
+    weights: NDArray[Any] | None,
+    n_features: int,
+    ridge: float,
+) -> RidgeState:
+    """What some rows tell; those that cannot be learned from are named by their place among all."""
+    for name, values in (("features", X), ("rewards", rewards), ("weights", weights)):
+        if values is not None:
+            checks.refuse_not_finite(name, checks.floats(name, values), first_row=begin)
+    return RidgeState(n_features=n_features, ridge=ridge).learn(X, rewards, weights=weights)
+
+
+def _add(states: list[RidgeState]) -> RidgeState:
+    return sum(states[1:], states[0])
+
+
+def _opened_piece(piece: Any, begin: int, end: int) -> tuple[Rows, int]:
+    """Rows that hold the arms from `begin` to `end`, and the place of the first of them."""
+    if isinstance(piece, bytes):
+        return _opened(piece), 0
+    if np.ndim(piece) != 2 or len(piece) != end - begin:
+        raise ValueError(
+            f"the chunk of rows {begin} to {end} has shape {np.shape(piece)}, its dask array says otherwise: "
+            "whatever made the array gives another number of rows than it promised"
+        )
+    return ArrayRows(np.asarray(piece)), begin
+
+
+@lru_cache(maxsize=8)
+def _opened(pickled: bytes) -> Table:
+    try:
+        table: Table = pickle.loads(pickled)
+    except FileNotFoundError as error:
+        from distributed import get_worker  # noqa: PLC0415
+
+        raise ValueError(
+            f"the worker at {get_worker().address} does not see the table, which must be on a disk that all workers "
+            f"see by the same path: {error}"
+        ) from None
+    return table
+
+
+def _pickled(value: Any) -> bytes:
+    """Also for a policy that was written in a notebook, whose class is sent along."""
+    import cloudpickle  # noqa: PLC0415 - dask needs it
+
+    pickled: bytes = cloudpickle.dumps(value)
+    return pickled

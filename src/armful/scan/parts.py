@@ -1,0 +1,107 @@
+"""The exact choice from arms that are divided up: what each part could give to the best set, and how that is merged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints.ranks import Ranks
+from armful.randomness import Keys
+from armful.scan.choosing import Pool, settled
+from armful.scan.looking import Looking
+from armful.scan.rows import Rows, blocks_of
+from armful.scan.scoring import Scoring
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Arms that could be in the best set of all, by rising place; each `(m,)`.
+
+    places: among all arms. scores: exact ones. groups: of the finest level, if the constraint has groups.
+    """
+
+    places: IntArray
+    scores: FloatArray
+    groups: NDArray[Any] | None
+
+
+class Part:
+    """The arms from place `begin` to `end` of all, as `Rows` that are asked for by place.
+
+    rows: holds them; its first row stands at place `first`. The block read last is at hand for `take`, so that a
+    closer look at some of its arms reads nothing twice.
+    """
+
+    def __init__(self, rows: Rows, begin: int, end: int, first: int) -> None:
+        self.begin, self.end = begin, end
+        self.n_arms, self.n_features, self.block_rows = end - begin, rows.n_features, rows.block_rows
+        self._rows, self._first = rows, first
+        self._last = begin, np.empty((0, rows.n_features))
+
+    @property
+    def blocks(self) -> list[slice]:
+        """The places a block at a time, as `rows` is divided."""
+        first = self._first
+        blocks = [slice(block.start + first, block.stop + first) for block in blocks_of(self._rows)]
+        return [block for block in blocks if self.begin <= block.start and block.stop <= self.end]
+
+    def rows(self, begin: int, end: int) -> NDArray[Any]:
+        """The features of the arms at places `begin` to `end`, `(end - begin, n_features)`."""
+        block = self._rows.rows(begin - self._first, end - self._first)
+        self._last = begin, block
+        return block
+
+    def take(self, indices: IntArray) -> FloatArray:
+        """The features of the arms at these places, `(k, n_features)`."""
+        begin, block = self._last
+        if indices.size and begin <= indices.min() and indices.max() < begin + len(block):
+            return np.asarray(block[indices - begin], dtype=np.float64)
+        return self._rows.take(indices - self._first)
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """All that every part must know to find what it could give, whatever it is part of.
+
+    scoring: without caps, which come with the part. ranks: the bounds, without the groups of the arms, which come with
+    the part. key: for ties. thresholds: what an arm's score must not be below, as far as it is known beforehand.
+    """
+
+    scoring: Scoring
+    ranks: Ranks
+    key: Keys
+    thresholds: FloatArray
+
+    @classmethod
+    def of(cls, scoring: Scoring, ranks: Ranks, key: Keys) -> "Round":
+        """What a policy's scores and a constraint say of any arm."""
+        bare = replace(ranks, of_arm=None, begin=0)
+        return cls(scoring.of_part(None, 0), bare, key, ranks.nothing_known)
+
+    def look_through(self, part: Part, groups: NDArray[Any] | None, caps: FloatArray | None) -> Found:
+        """The arms of a part that could be chosen. groups, caps: `(part.n_arms,)`, of its arms."""
+        ranks = replace(self.ranks, of_arm=groups, begin=part.begin)
+        looking = Looking(self.scoring.of_part(caps, part.begin), part, ranks, self.key, None)
+        pool = Pool(ranks, self.key)
+        looking.thresholds = self.thresholds
+        for i, block in enumerate(part.blocks):
+            scores, places = settled(looking.block(block), looking)
+            pool.add((places, scores, scores))
+            if i == 0:
+                pool.reduce()  # the blocks that follow need not be looked at as if nothing were known
+            looking.thresholds = np.maximum(looking.thresholds, pool.thresholds)
+        places, scores, _ = pool.reduce()
+        order = np.argsort(places)
+        return Found(places[order], scores[order], ranks.groups_of(places[order]))
+
+    def merge(self, found: Sequence[Found]) -> Found:
+        """What several parts, in rising order, could give together."""
+        places = np.concatenate([each.places for each in found])
+        scores = np.concatenate([each.scores for each in found])
+        groups = [each.groups for each in found if each.groups is not None]
+        of_arm = np.concatenate(groups) if groups else None
+        kept, _ = self.ranks.reduce(places, scores, self.key, of_arm)
+        return Found(places[kept], scores[kept], None if of_arm is None else of_arm[kept])
