@@ -14,13 +14,14 @@ export TMPDIR := $(CURDIR)/.cache/tmp
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check bench bench-peers clean
 
 help:
 	@echo "make demo   set up and run the quick reproduction of the paper (under two minutes after the install)"
 	@echo "make test   set up and run every test"
 	@echo "make check  set up, lint, type-check, check the layers and run the quick tests"
 	@echo "make bench  set up and print the benchmarks (ratios measured side by side)"
+	@echo "make bench-peers  install other bandit libraries too, and compare with them"
 	@echo "make clean  remove everything the other targets made"
 
 $(READY): pyproject.toml
@@ -48,6 +49,11 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/oracles.py
+	$(BIN)/python benchmarks/scan.py
+
+bench-peers: $(READY)
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	$(BIN)/python benchmarks/peers.py --write
 
 clean:
 	rm -rf $(VENV) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache demo

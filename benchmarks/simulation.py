@@ -2,8 +2,9 @@
 
 Three loops play the same rounds: `together` is what `armful.simulate` does, `alone` is armful's own plain loop (choose
 and learn, one repetition after the other), `bare` is the least numpy that C2UCB can be written in, with no checks at
-all, keeping V and solving anew. Two worlds: arms that stay, the same for all repetitions, and arms that are new in
-every round and repetition (then drawing them is a good part of all three).
+all, keeping V and solving anew. Three worlds: arms that stay, the same for all repetitions (`same`), arms that are new
+in every round and repetition (`fresh`; drawing them is then a good part of all three loops), and such arms drawn before
+the clock starts (`drawn`), which leaves the loop itself.
 """
 
 import os
@@ -14,7 +15,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
@@ -32,14 +33,24 @@ D, K, REPETITIONS, SEED, RUNS = 7, 20, 100, 0, 7
 @dataclass
 class Plain:
     n_arms: int
-    fresh: bool
+    arms: str
     n_features: int = D
+    drawn: dict[object, list[Round]] = field(default_factory=dict)
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
+        if self.arms != "drawn":
+            yield from self.drawing(n_rounds, rng)
+            return
+        repetition = rng.bit_generator.state["state"]["state"]
+        if repetition not in self.drawn:
+            self.drawn[repetition] = list(self.drawing(n_rounds, rng))
+        yield from self.drawn[repetition]
+
+    def drawing(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
         theta = rng.standard_normal(D) / math.sqrt(D)
         features = self.shared
         for _ in range(n_rounds):
-            if self.fresh:
+            if self.arms != "same":
                 features = rng.standard_normal((self.n_arms, D)) / math.sqrt(D)
             yield Round(features, TopK(K), features @ theta)
 
@@ -83,8 +94,9 @@ def main() -> None:
     print(f"simulate: d={D}, k={K}, {REPETITIONS} repetitions, one core, median of {RUNS} interleaved runs")
     print(f"{'arms':>7} {'world':>7} {'alone/together':>15} {'bare/together':>14}")
     for n_arms, rounds in ((200, 20), (2_000, 5), (16_000, 2)):
-        for fresh in (False, True):
-            world = Plain(n_arms, fresh)
+        for arms in ("same", "fresh", "drawn"):
+            world = Plain(n_arms, arms)
+            run_batch(policy, world, rounds, SEED, range(REPETITIONS))  # draws what is drawn before
             loops: dict[str, Callable[[], object]] = {
                 "together": partial(run_batch, policy, world, rounds, SEED, range(REPETITIONS)),
                 "alone": partial(plain_loop, policy, world, rounds),
@@ -98,7 +110,7 @@ def main() -> None:
                 name: statistics.median(a / b for a, b in zip(times[name], times["together"], strict=True))
                 for name in ("alone", "bare")
             }
-            print(f"{n_arms:>7} {'fresh' if fresh else 'same':>7} {ratio['alone']:>15.1f} {ratio['bare']:>14.1f}")
+            print(f"{n_arms:>7} {arms:>7} {ratio['alone']:>15.1f} {ratio['bare']:>14.1f}")
 
 
 if __name__ == "__main__":

@@ -6,8 +6,12 @@ import numpy as np
 
 from armful.checks import FloatArray
 
-BLOCK = 512
-"""Rows multiplied at a time: a block and its product stay in the processor's cache."""
+BLOCK = 1008
+"""So many rows, or fewer, are multiplied in one go."""
+
+HALF = BLOCK // 2
+"""Of more rows so many at a time: they and their product stay in the processor's cache. A power of two would be slower,
+since the columns of the product would fall on the same places of the cache."""
 
 Summary = Callable[[FloatArray], tuple[FloatArray, ...]]
 
@@ -27,23 +31,27 @@ def multiply(
     What is not finite in `X`, or overflows, shows in the result; numpy's warnings about it are silenced.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return _multiply(X, matrix, summarise, BLOCK if some_of_many else 8)
+        return _multiply(X, matrix, summarise, HALF if some_of_many else 8)
 
 
 def _multiply(X: FloatArray, matrix: FloatArray, summarise: Summary, multiple: int) -> tuple[FloatArray, ...]:
     n = X.shape[-2]
-    if n <= BLOCK:
-        return tuple(part[..., :n] for part in summarise(_filled_up(X, multiple) @ matrix))
-    batch = np.broadcast_shapes(X.shape[:-2], matrix.shape[:-2])
+    if n <= (HALF if multiple == HALF else BLOCK):
+        return tuple(part[..., :n] for part in summarise(_product(_filled_up(X, multiple), matrix)))
     results: tuple[FloatArray, ...] = ()
-    for begin in range(0, n, BLOCK):
-        rows = slice(min(begin, n - BLOCK), min(begin + BLOCK, n))
+    for begin in range(0, n, HALF):
+        rows = slice(min(begin, n - HALF), min(begin + HALF, n))
         block = X[..., rows, :]
-        parts = summarise((np.ascontiguousarray(block) if X.ndim == 2 else block) @ matrix)
-        results = results or tuple(np.empty((*batch, n)) for _ in parts)
+        parts = summarise(_product(np.ascontiguousarray(block) if X.ndim == 2 else block, matrix))
+        results = results or tuple(np.empty((*part.shape[:-1], n)) for part in parts)
         for result, part in zip(results, parts, strict=True):
             result[..., rows] = part
     return results
+
+
+def _product(rows: FloatArray, matrix: FloatArray) -> FloatArray:
+    """`rows @ matrix`, laid out in memory column by column: both the product and sums over columns are faster so."""
+    return np.swapaxes(np.swapaxes(matrix, -1, -2) @ np.swapaxes(rows, -1, -2), -1, -2)
 
 
 def row_norms(rows: FloatArray) -> FloatArray:

@@ -86,6 +86,8 @@ def vector(name: str, values: ArrayLike, length: int, *, finite: bool = True) ->
 
 def floats(name: str, values: ArrayLike) -> FloatArray:
     """An array of real numbers, of any shape."""
+    if type(values) is np.ndarray and values.dtype == np.float64:  # mostly
+        return values
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError(f"{name} must be an array without a mask; fill or drop what is masked first")
     try:

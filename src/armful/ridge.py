@@ -2,12 +2,13 @@
 
 import math
 import os
-from functools import cached_property
-from typing import Self
+from collections.abc import Callable
+from functools import cached_property, lru_cache, partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dtpqrt, dtrtri
 
 from armful import checks, openfile
 from armful.blocks import multiply, row_norms
@@ -18,6 +19,10 @@ from armful.weighting import check_weights, whiten
 LEARNED_AT_A_TIME = 2048
 """Rows that go into one QR: from a million rows, one of all of them would need several times their memory."""
 
+QR_BLOCK = 16
+"""Columns of a QR worked on together: about the fastest from 50 features to 500."""
+
+EPSILON = float(np.finfo(np.float64).eps)
 LARGEST_WIDTH_ERROR = 1e-6
 """A state whose widths may be off by more than this, relatively, is refused."""
 
@@ -77,7 +82,7 @@ class RidgeState:
             rows = whiten(_beside(X, r), np.ones(r.shape) if w is None else w, shock)
             return self._updated(_stacked_root(self._root, rows), np.asarray(self._n + seen))
         root = self._root
-        for begin in range(0, max(r.shape[-1], 1), LEARNED_AT_A_TIME):
+        for begin in range(0, r.shape[-1], LEARNED_AT_A_TIME):
             part = (..., slice(begin, begin + LEARNED_AT_A_TIME))
             rows = _beside(X[(*part, slice(None))], r[part])
             root = _stacked_root(root, rows if w is None else whiten(rows, w[part], 0.0))
@@ -88,7 +93,7 @@ class RidgeState:
         if not isinstance(other, RidgeState):
             return NotImplemented
         self.refuse_unlike(other)
-        return self._updated(_stacked_root(self._root, other._root), np.asarray(self._n + other._n))
+        return self._updated(_stacked_root(self._root, other._root, triangle=True), np.asarray(self._n + other._n))
 
     def discount(self, factor: float) -> Self:
         """Forget a little: `V <- g V + (1 - g) ridge I`, `b <- g b`, for a world that drifts."""
@@ -276,14 +281,13 @@ class RidgeState:
     @cached_property
     def _solved(self) -> FloatArray:
         """`[[R, z], [0, rho]]`: R'R = V, R theta = z, rho^2 the residual."""
-        d = self.n_features
-        ridge_rows = np.broadcast_to(math.sqrt(self.ridge) * np.eye(d, d + 1), (*self.batch, d, d + 1))
-        return _stacked_root(self._root, ridge_rows)
+        ridge_rows = _ridge_rows(self.n_features, self.ridge)
+        return _stacked_root(self._root, np.broadcast_to(ridge_rows, (*self.batch, *ridge_rows.shape)), triangle=True)
 
     @cached_property
     def _inverse_root(self) -> FloatArray:
         """`R^-1`, so that width(x) = |x R^-1|: the inverse of the triangle, which is as exact as substitution."""
-        return _inverse_triangles(self.root)
+        return _one_by_one(dtrtri, self.root)
 
     def _refuse_lost_ridge(self) -> None:
         """Raise where rounding in the QR has grown to the size of the ridge.
@@ -296,8 +300,8 @@ class RidgeState:
             if not (np.isfinite(lengths).all() and np.isfinite(self._n).all()):
                 raise PrecisionError("the squares of what was observed are beyond the range of float64; scale it down")
             condition = row_norms(lengths[..., :-1] * row_norms(self._inverse_root))
-            error = (np.finfo(np.float64).eps * condition) ** 2
-        if not np.all(error <= LARGEST_WIDTH_ERROR):
+            error = (EPSILON * condition) ** 2
+        if not (error <= LARGEST_WIDTH_ERROR).all():
             raise PrecisionError(
                 f"the ridge {self.ridge} is lost to rounding: what was observed is larger than it by a factor "
                 "that float64 does not hold; scale the features down or raise the ridge"
@@ -309,16 +313,22 @@ def _beside(X: FloatArray, rewards: FloatArray) -> FloatArray:
     return np.concatenate([X, rewards[..., None]], axis=-1)
 
 
-def _stacked_root(root: FloatArray, rows: FloatArray) -> FloatArray:
-    """The triangular square root of `root' root + rows' rows`."""
-    return np.asarray(np.linalg.qr(np.concatenate([root, rows], axis=-2), mode="r"), dtype=np.float64)
+def _stacked_root(root: FloatArray, rows: FloatArray, *, triangle: bool = False) -> FloatArray:
+    """The triangular square root of `root' root + rows' rows`. triangle: the rows are one too."""
+    qr = partial(dtpqrt, rows.shape[-2] if triangle else 0, min(root.shape[-1], QR_BLOCK))
+    return _one_by_one(qr, root, rows)
 
 
-def _inverse_triangles(triangles: FloatArray) -> FloatArray:
-    """The inverses of `(..., d, d)` upper triangles, one at a time: numpy has none that knows of the zeros."""
-    d = triangles.shape[-1]
-    each = [dtrtri(triangle.T, lower=1)[0].T for triangle in triangles.reshape(-1, d, d)]
-    return np.array(each, dtype=np.float64).reshape(triangles.shape)
+def _one_by_one(lapack: Callable[..., Any], *stacks: FloatArray) -> FloatArray:
+    """What `lapack` makes of `(..., m, n)` matrices; of each by itself, so that a batch gets the bits of single ones."""
+    if stacks[0].ndim == 2:
+        return np.ascontiguousarray(lapack(*stacks)[0])
+    return np.array([_one_by_one(lapack, *each) for each in zip(*stacks, strict=True)]).reshape(stacks[0].shape)
+
+
+@lru_cache
+def _ridge_rows(n_features: int, ridge: float) -> FloatArray:
+    return _frozen(math.sqrt(ridge) * np.eye(n_features, n_features + 1))
 
 
 def _frozen(array: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ import pytest
 
 from armful.errors import FileFormatError
 from armful.scan import build as building
-from armful.scan import sources
+from armful.scan import columns, sources
 from armful.scan.table import Table
 
 N = 1300
@@ -133,7 +133,7 @@ class TestSources:
             same(build(source, path), self.X, self.ids)
 
     def test_a_stream_of_one_large_batch_goes_in_blocks(self, path, monkeypatch):
-        monkeypatch.setattr(sources, "natural_block", lambda n_features: 512)
+        monkeypatch.setattr(columns, "natural_block", lambda n_features: 512)
         monkeypatch.setattr(building, "natural_block", lambda n_features: 512)
         table = build(Frame(arrow(self.X, np.arange(N))), path)
         assert table.block_rows == 512

@@ -137,8 +137,8 @@ def test_remembered_widths_leave_few_arms_to_score(monkeypatch):
     X, theta = rng.standard_normal((20_000, 8)), rng.standard_normal(8)
     policy, table = C2UCB(n_features=8, radius=1.0, seed=0), Table.wrap(X)
     scored = []
-    exact = looking.Looking._exact
-    monkeypatch.setattr(looking.Looking, "_exact", lambda self, X, p: scored.append(p.size) or exact(self, X, p))
+    exact = looking.Looking.exact
+    monkeypatch.setattr(looking.Looking, "exact", lambda self, X, p: scored.append(p.size) or exact(self, X, p))
     for t in range(5):
         scored.clear()
         choice = assert_plain(policy, table, X, TopK(200))
@@ -153,8 +153,8 @@ def test_a_screen_in_float32_leaves_little_more_than_the_chosen_arms_to_score(mo
     policy = C2UCB(n_features=8, radius=1.0, seed=0)
     policy.learn(X[:50], X[:50, 0])
     scored = []
-    exact = looking.Looking._exact
-    monkeypatch.setattr(looking.Looking, "_exact", lambda self, X, p: scored.append(p.size) or exact(self, X, p))
+    exact = looking.Looking.exact
+    monkeypatch.setattr(looking.Looking, "exact", lambda self, X, p: scored.append(p.size) or exact(self, X, p))
     assert_plain(policy, X, X, TopK(200))
     assert sum(scored) < 300
 

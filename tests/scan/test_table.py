@@ -185,12 +185,12 @@ def test_rows_cannot_be_written_to(make):
     assert table.rows(1, 2)[0, 0] == X[1, 0]
 
 
-def test_blocks_are_whole_and_about_32_mib_of_float64():
+def test_blocks_are_whole_and_about_24_mib_of_float64():
     for d in (1, 7, 50, 64, 8192, 100_000):
         rows = tablefile.natural_block(d)
         assert rows % 512 == 0
-        assert rows == 512 or rows * d * 8 <= 32 << 20
-        assert (rows + 512) * d * 8 > 32 << 20
+        assert rows == 512 or rows * d * 8 <= 24 << 20
+        assert (rows + 512) * d * 8 > 24 << 20
     assert Table.wrap(features(d=50, dtype="float32")).block_rows == tablefile.natural_block(50)
 
 

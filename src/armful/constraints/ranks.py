@@ -158,14 +158,14 @@ def largest(scores: FloatArray, k: int, keys: Keys, places: IntArray | None = No
     n_rows, n_arms = scores.shape
     if k == 0:
         return np.zeros((n_rows, 0), dtype=np.int64)
+    others = n_arms - min(k + 1, n_arms)  # one more than k is looked at: it may be as good as the last
     rows = np.arange(n_rows)[:, None]
-    chosen = np.argpartition(scores, n_arms - k, axis=-1)[:, n_arms - k :]
-    chosen = chosen[rows, np.argsort(-scores[rows, chosen], axis=-1)]
-    values = scores[rows, chosen]
-    least = values[:, -1:]
-    contested = (scores >= least).sum(axis=-1) > k
-    for row in np.flatnonzero(contested | (values[:, 1:] == values[:, :-1]).any(axis=-1)).tolist():
-        candidates = np.flatnonzero(scores[row] >= least[row, 0])
+    top = scores.argpartition(others, axis=-1)[:, others:]
+    top = top[rows, (-scores[rows, top]).argsort(axis=-1)]
+    values = scores[rows, top]
+    chosen = top[:, :k]
+    for row in (values[:, 1:] == values[:, :-1]).any(axis=-1).nonzero()[0].tolist():
+        candidates = np.flatnonzero(scores[row] >= values[row, k - 1])
         lot = lots(keys[row], at(places, candidates))
         chosen[row] = candidates[np.lexsort((lot, -scores[row, candidates]))[:k]]
     return chosen

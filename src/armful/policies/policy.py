@@ -4,19 +4,22 @@ import copy
 import inspect
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from armful import checks, openfile
 from armful.arms import Arms
+from armful.blocks import BLOCK
 from armful.checks import FloatArray
 from armful.constraints import Constraint
+from armful.constraints.selection import Selection
 from armful.errors import FileFormatError
 from armful.objectives import Objective
 from armful.policies.choice import Choice
@@ -26,7 +29,8 @@ from armful.randomness import Streams
 from armful.ridge import RidgeState
 from armful.scan import Table
 from armful.scan.choosing import RankedConstraint, choose_from
-from armful.scan.many import many_arms, refuse_too_many, refuse_unfit
+from armful.scan.cluster import ClusterArms, is_dask, learned_on
+from armful.scan.many import many_arms, refuse_too_many, refuse_undivided, refuse_unfit
 from armful.scan.memory import memory_of
 from armful.scan.rows import Rows, WholeTable
 from armful.scan.scoring import Scoring
@@ -78,6 +82,7 @@ class Policy:
         *,
         caps: ArrayLike | None = None,
         objective: Objective | None = None,
+        client: Any = None,
     ) -> Choice:
         """The best allowed set of the rows of `X` `(n_arms, n_features)`, by this policy's scores.
 
@@ -85,9 +90,13 @@ class Policy:
         same set is chosen without a close look at each (docs/howto/millions-of-arms.md).
         caps: `(n_arms,)`, for policies that take them: what each arm's mean reward is known not to exceed.
         objective: what a set is worth, if not the sum of its scores: `Diverse`, `Coverage` or your own.
+        client: a `dask.distributed.Client`, for arms that its workers read: then X is a dask array or a table on disk.
         """
         if not callable(getattr(constraint, "best", None)) or isinstance(constraint, type):
             raise ValueError(f"constraint must be one of armful's or your own, like TopK(10), got {constraint!r}")
+        if client is not None or is_dask(X):
+            refuse_undivided(self, constraint, objective)
+            return self._choose_on_cluster(X, cast(RankedConstraint, constraint), caps, client)
         if objective is None and (rows := many_arms(X, self.n_features, constraint, self)) is not None:
             return self._choose_from_many(rows, cast(RankedConstraint, constraint), caps)
         arms = self._arms(X, caps)
@@ -124,20 +133,23 @@ class Policy:
             memory = None if table is None else memory_of(table, self)
             picked = choose_from(rows, scoring, constraint, self._generator, memory)
         i = picked.indices
-        features = rows.take(i)
-        scores: Scores = scoring.score(features, i)[0]
-        return Choice(
-            indices=i,
-            features=features,
-            value=picked.value,
-            ratio=picked.ratio,
-            mean=scores.mean,
-            bonus=scores.bonus,
-            scores=scores.value,
-            capped=scores.capped,
-            chosen_from=partial(_all_scored, scoring, rows, constraint),
-            ids=None if table is None else table.ids_of(i),
-        )
+        features, ids = rows.take(i), None if table is None else table.ids_of(i)
+        if memory is not None:
+            memory.keep(i, features)
+        return _chosen(picked, features, ids, scoring, partial(_all_scored, scoring, rows, constraint))
+
+    def _choose_on_cluster(self, X: Any, constraint: RankedConstraint, caps: ArrayLike | None, client: Any) -> Choice:
+        """The same on a dask cluster, whose workers look at their parts of the arms."""
+        arms = ClusterArms.of(X, client, self.n_features)
+        if arms.n_arms <= BLOCK:  # no more than a choice may bring here anyway
+            features, ids = arms.take(np.arange(arms.n_arms))
+            choice = self.choose(features, constraint, caps=caps)
+            return choice if ids is None else replace(choice, ids=ids[choice.indices])
+        scoring = Scoring(self, constraint.k, self._caps(caps, arms.n_arms))
+        with self._unchanged_if_refused():
+            picked = arms.best(scoring, constraint, self._generator)
+            features, ids = arms.take(picked.indices)
+        return _chosen(picked, features, ids, scoring, partial(_not_here, arms.n_arms))
 
     def scores(self, X: ArrayLike | Table, k: int, *, caps: ArrayLike | None = None) -> FloatArray:
         """The score of every row of `X`, `(n_arms,)`, when at most `k` are to be chosen."""
@@ -146,14 +158,24 @@ class Policy:
             return self.score_all(arms, checks.count("k", k)).value
 
     def learn(
-        self, features: ArrayLike, rewards: ArrayLike, *, weights: ArrayLike | None = None, shock: float = 0.0
+        self,
+        features: ArrayLike,
+        rewards: ArrayLike,
+        *,
+        weights: ArrayLike | None = None,
+        shock: float = 0.0,
+        client: Any = None,
     ) -> None:
         """Learn the `rewards` `(k,)` of arms with these `features` `(k, n_features)`, whenever they come.
 
         A set may be learned in parts, late, in any order: the result is the same. weights: an arm of weight w counts
         as w observations. shock: the variance of a noise that all arms of this call share, relative to the
         variance of each arm's own noise; then one call must hold one round, and a policy's `noise` is the arm's own.
+        client: a `dask.distributed.Client`, for dask arrays: its workers learn their parts, and only states travel.
         """
+        if client is not None or is_dask(features):
+            self.merge(learned_on(client, features, rewards, weights, shock, like=self.state))
+            return
         self._state = self._state.learn(features, rewards, weights=weights, shock=shock)
 
     def discount(self, factor: float) -> None:
@@ -280,6 +302,37 @@ class Policy:
 
 def _given(problem: Problem) -> Problem:
     return problem
+
+
+def _chosen(
+    picked: Selection,
+    features: FloatArray,
+    ids: NDArray[Any] | None,
+    scoring: Scoring,
+    chosen_from: Callable[[], Problem],
+) -> Choice:
+    """A choice from arms of which only the chosen ones are at hand."""
+    i = picked.indices
+    scores: Scores = scoring.score(features, i)[0] if i.size else Scores.uncapped(np.zeros(0), np.zeros(0))
+    return Choice(
+        indices=i,
+        features=features,
+        value=picked.value,
+        ratio=picked.ratio,
+        mean=scores.mean,
+        bonus=scores.bonus,
+        scores=scores.value,
+        capped=scores.capped,
+        chosen_from=chosen_from,
+        ids=ids,
+    )
+
+
+def _not_here(n_arms: int) -> Problem:
+    raise ValueError(
+        f"explain needs the scores of all {n_arms} arms on one machine, and these were chosen on a cluster: "
+        "shortlist there with TopK, choose from shortlist.features here, and explain that"
+    )
 
 
 def _all_scored(scoring: Scoring, rows: Rows, constraint: Constraint) -> Problem:

@@ -1,17 +1,14 @@
 """Writing a table to disk: whole or not at all, in bounded memory, refusing what could not be chosen from."""
 
 import errno
-import fcntl
 import json
 import os
-import re
 import shutil
 import tempfile
-import time
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful import checks
-from armful.scan.sources import Block, Ids, open_source
+from armful.scan.columns import Block, Ids
+from armful.scan.partfile import taking_the_place_of
+from armful.scan.sources import open_source
 from armful.scan.tablefile import END, END_MARK, ID_ROWS, START, START_MARK, VERSION, TableFile, natural_block
 
 ID_BLOCK = 1 << 20
@@ -39,7 +38,7 @@ def build(
     writer = None
     try:
         with (
-            _taking_the_place_of(path) as (part, descriptor),
+            taking_the_place_of(path) as (part, descriptor),
             _Writer(descriptor, path.parent, rows.n_features, dtype) as writer,
         ):
             faults = _Faults(rows.columns)
@@ -148,8 +147,7 @@ class _Writer:
         self._row_bytes = n_features * np.dtype(dtype).itemsize
         self._features = _Stretch(descriptor, self._block_rows * self._row_bytes)
         self._keys = array("q")  # ids that are numbers, or the hashes of strings
-        self._begins: _Stretch | None = None
-        self._text: _Stretch | None = None
+        self._strings: tuple[_Stretch, _Stretch] | None = None  # where each begins, and the text
         self._spools: list[IO[bytes]] = []
         self._n_arms = 0
         _write(descriptor, memoryview(START.pack(START_MARK, VERSION)))
@@ -164,7 +162,7 @@ class _Writer:
     @property
     def written(self) -> int:
         """Bytes so far."""
-        return self._features.length + 8 * len(self._keys) + (self._text.length if self._text else 0)
+        return self._features.length + 8 * len(self._keys) + (self._strings[1].length if self._strings else 0)
 
     def append(self, X: NDArray[Any], ids: Ids | None) -> None:
         """Rows that are in order, `(m, n_features)`."""
@@ -176,21 +174,22 @@ class _Writer:
         self._n_arms += len(X)
 
     def _append_text(self, ids: list[str]) -> None:
-        if self._text is None or self._begins is None:
-            self._begins, self._text = self._spool(), self._spool()
-            self._begins.append(bytes(8))
+        if self._strings is None:
+            self._strings = self._spool(), self._spool()
+            self._strings[0].append(bytes(8))
+        begins, text = self._strings
         pieces = [name.encode() for name in ids]
-        text = b"".join(pieces)
-        if b"\0" in text:
+        joined = b"".join(pieces)
+        if b"\0" in joined:
             name = next(name for name in ids if "\0" in name)
             raise ValueError(f"ids must not contain the character NUL, which numpy does not keep, got {name!r}")
         lengths = np.fromiter(map(len, pieces), np.uint64, len(pieces))
         if len(ids) and lengths.max() > LONGEST_ID:
             name = ids[int(np.argmax(lengths))]
             raise ValueError(f"ids must have at most {LONGEST_ID} bytes, got one of {lengths.max()}: {name[:20]!r}...")
-        ends = np.cumsum(lengths, dtype="<u8") + np.uint64(self._text.length)
-        self._text.append(text)
-        self._begins.append(ends.view(np.uint8))
+        ends = np.cumsum(lengths, dtype="<u8") + np.uint64(text.length)
+        text.append(joined)
+        begins.append(ends.view(np.uint8))
         self._keys.extend(map(hash, ids))
 
     def _spool(self) -> _Stretch:
@@ -202,9 +201,10 @@ class _Writer:
         """Write what comes after the features, and refuse ids that stand twice."""
         sections = {"features": self._features.described(START.size)}
         offset = START.size + self._features.length
-        if self._begins is not None and self._text is not None:
-            sections["id_begins"] = self._begins.described(offset)
-            sections["id_text"] = self._text.described(offset + self._begins.length)
+        if self._strings is not None:
+            begins, text = self._strings
+            sections["id_begins"] = begins.described(offset)
+            sections["id_text"] = text.described(offset + begins.length)
             for spool in self._spools:
                 _copy(spool.fileno(), self._descriptor)
         elif self._keys:
@@ -223,7 +223,7 @@ class _Writer:
         ).encode()
         _write(self._descriptor, memoryview(footer + END.pack(len(footer), zlib.crc32(footer), END_MARK)))
         if self._keys:
-            _refuse_repeated(np.frombuffer(self._keys, dtype=np.int64), part, hash if self._text else int)
+            _refuse_repeated(np.frombuffer(self._keys, dtype=np.int64), part, hash if self._strings else int)
 
 
 def _refuse_repeated(keys: NDArray[np.int64], part: Path, key: Callable[[Any], int]) -> None:
@@ -241,62 +241,6 @@ def _refuse_repeated(keys: NDArray[np.int64], part: Path, key: Callable[[Any], i
                         f"every arm needs an id of its own, but {name!r} stands in rows {seen[name]} and {row}: "
                         "keep one of them"
                     )
-
-
-@contextmanager
-def _taking_the_place_of(path: Path) -> Iterator[tuple[Path, int]]:
-    """A file beside `path` to write to: it takes its place if all goes well, and is removed if not.
-
-    The process that writes holds a lock on it, so that others know whether it is still at work.
-    """
-    _remove_abandoned(path)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    descriptor = _locked(part)
-    try:
-        yield part, descriptor
-        os.fsync(descriptor)
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(descriptor)
-    _sync_folder(path.parent)
-
-
-def _locked(part: Path) -> int:
-    """A descriptor of the file, made if it is not there, with its lock."""
-    for _ in range(100):
-        descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        with suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(descriptor).st_nlink:
-                return descriptor
-        os.close(descriptor)
-        time.sleep(0.01)  # another build held it for a moment, to see whether it was abandoned
-    raise ValueError(f"{part} is being written by another thread: wait for it, or build at another path")
-
-
-def _remove_abandoned(path: Path) -> None:
-    """Remove what builds of the same table left behind that were killed: nobody holds their lock."""
-    pattern = re.compile(re.escape(path.name) + r"\.\d+\.part")
-    for part in [entry for entry in path.parent.iterdir() if pattern.fullmatch(entry.name)]:
-        with suppress(OSError):  # somebody else's, locked, or gone by now
-            descriptor = os.open(part, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                part.unlink()
-            finally:
-                os.close(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name of a file last through a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _refuse_target(path: Path) -> None:

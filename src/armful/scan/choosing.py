@@ -72,16 +72,14 @@ def choose_from(
     ranks = constraint.ranks
     looking, pool = Looking(scoring, rows, ranks, key, memory), Pool(ranks, key)
     if memory is not None and memory.chosen.size:
-        looking.thresholds = ranks.reduce(*looking.at(memory.chosen)[:2], key)[1]
+        places, scores, _ = looking.exact(memory.features, memory.chosen)
+        looking.thresholds = ranks.reduce(places, scores, key)[1]
     blocks = blocks_of(rows)
     for candidates in in_threads(looking.block, blocks, len(blocks)):
         pool.add(candidates)
         looking.thresholds = np.maximum(looking.thresholds, pool.thresholds)
     scores, places = settled(pool.reduce(), looking)
-    selection = constraint.best_among(scores, key, places)
-    if memory is not None:
-        memory.chosen = selection.indices
-    return selection
+    return constraint.best_among(scores, key, places)
 
 
 def settled(candidates: Candidates, looking: Looking) -> tuple[FloatArray, IntArray]:

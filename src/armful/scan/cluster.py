@@ -1,8 +1,10 @@
 """Choosing and learning on a dask cluster: every worker looks at its part, and only what it found travels."""
 
+import errno
 import pickle
-from collections.abc import Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,7 +18,8 @@ from armful.checks import FloatArray, IntArray
 from armful.constraints.selection import Selection
 from armful.ridge import RidgeState
 from armful.scan.choosing import RankedConstraint
-from armful.scan.crew import Crew
+from armful.scan.crew import Crew, imported
+from armful.scan.parquet import ParquetTable
 from armful.scan.parts import Found, Part, Round
 from armful.scan.rows import ArrayRows, Rows
 from armful.scan.scoring import Scoring
@@ -37,7 +40,7 @@ class ClusterArms:
     """Arms in parts that the workers of a cluster read.
 
     ends: `(n_parts + 1,)`, the places where parts begin, and the number of arms. pieces: for each part what its arms
-    are read from: a task that gives the rows of a dask array, or a pickled table.
+    are read from: a task that gives the rows of a dask array, or a pickled table and the place of its first arm.
     """
 
     def __init__(self, crew: Crew, ends: IntArray, n_features: int, pieces: Sequence[Any]) -> None:
@@ -65,6 +68,10 @@ class ClusterArms:
             return cls(crew, _ends(X.chunks[0]), n_features, _blocks(X))
         if X.n_features != n_features:
             raise ValueError(f"the policy is for {n_features} features, the table has {X.n_features}")
+        if isinstance(X, ParquetTable):
+            ends = np.array([0, *(block.stop for block in X.blocks)])
+            parts = [(pickle.dumps(X.part(block.start, block.stop)), block.start) for block in X.blocks]
+            return cls(crew, ends, n_features, parts)
         if X.path is None:
             raise ValueError(
                 f"client= is for {ON_A_CLUSTER}, got a table in memory: leave client out, or write the table to a disk "
@@ -73,7 +80,7 @@ class ClusterArms:
         n_blocks = -(-X.n_arms // X.block_rows)
         step = X.block_rows * max(1, min(LARGEST_PART, n_blocks // PARTS))
         ends = np.append(np.arange(0, X.n_arms, step), X.n_arms)
-        return cls(crew, ends, n_features, [pickle.dumps(X)] * (ends.size - 1))
+        return cls(crew, ends, n_features, [(pickle.dumps(X), 0)] * (ends.size - 1))
 
     def best(self, scoring: Scoring, constraint: RankedConstraint, rng: Generator) -> Selection:
         """The best set of all arms: exactly the one that scoring each of them in one place would give."""
@@ -86,7 +93,7 @@ class ClusterArms:
             for piece, (begin, end), of_arm in zip(self._pieces, self._parts, groups, strict=True)
             if begin < end
         ]
-        (found,) = self._crew.results([self._crew.merged(partial(_merge, told), tasks)], "choosing")
+        (found,) = self._crew.results([self._crew.merged(tasks, _merge, told)], "choosing")
         return constraint.best_among(found.scores, key, found.places)
 
     def take(self, places: IntArray) -> tuple[FloatArray, NDArray[Any] | None]:
@@ -128,10 +135,12 @@ class ClusterArms:
 _sent: "WeakKeyDictionary[Any, tuple[Any, list[Any]]]" = WeakKeyDictionary()
 
 
-def learned_on(
-    client: Any, features: Any, rewards: Any, weights: Any, shock: float, *, n_features: int, ridge: float
-) -> RidgeState:
-    """What dask arrays of `features` `(k, n_features)`, `rewards` `(k,)` and `weights` `(k,)` tell."""
+def learned_on(client: Any, features: Any, rewards: Any, weights: Any, shock: float, *, like: RidgeState) -> RidgeState:
+    """What dask arrays of `features` `(k, n_features)`, `rewards` `(k,)` and `weights` `(k,)` tell, to be merged.
+
+    like: a state of the same features and ridge.
+    """
+    n_features = like.n_features
     if shock != 0:
         raise ValueError("a shock is shared by all arms of one call, so they are learned in one place: compute them")
     if not is_dask(features):
@@ -148,10 +157,10 @@ def learned_on(
     rows = X.chunks[0]
     beside = [_beside("rewards", rewards, rows), _beside("weights", weights, rows)]
     tasks = [
-        crew.task(_learn, block, begin, r, w, n_features, ridge)
+        crew.task(_learn, block, begin, r, w, n_features, like.ridge)
         for block, begin, r, w in zip(_blocks(X), _ends(rows).tolist(), *beside, strict=False)
     ]
-    (state,) = crew.results([crew.merged(_add, tasks)], "learning")
+    (state,) = crew.results([crew.merged(tasks, _add)], "learning")
     known: RidgeState = state
     return known
 
@@ -161,9 +170,7 @@ def learned_on(
 
 def _whole_rows(name: str, X: Any) -> Any:
     """The dask array with no more than its first axis divided, refused if it cannot be read by rows."""
-    import dask.array  # noqa: PLC0415
-
-    if not isinstance(X, dask.array.Array):
+    if not isinstance(X, imported("dask.array").Array):
         raise ValueError(
             f"{name} must be a dask array, got a dask {type(X).__name__}; .to_dask_array(lengths=True) makes one of a "
             "DataFrame"
@@ -178,14 +185,14 @@ def _whole_rows(name: str, X: Any) -> Any:
         raise ValueError(f"{name} must have shape {shape}, got {X.shape}")
     if X.shape[0] == 0:
         raise ValueError(f"{name} must have at least one row, got {X.shape}")
-    return X.rechunk({axis: -1 for axis in range(1, X.ndim)}) if X.ndim > 1 and X.numblocks[1] > 1 else X
+    return X.rechunk({1: -1}) if wanted == 2 and X.numblocks[1] > 1 else X
 
 
 def _beside(name: str, values: ArrayLike | None, rows: tuple[int, ...]) -> Sequence[Any]:
     """One number for each row of features, in parts as those are."""
     if values is None:
         return [None] * len(rows)
-    length, given = sum(rows), np.shape(values)  # type: ignore[arg-type]
+    length, given = sum(rows), np.shape(values)
     if given != (length,) and not np.isnan(given).any():
         raise ValueError(f"{name} must have shape ({length},), one for each row of features, got {given}")
     if is_dask(values):
@@ -206,13 +213,12 @@ def _ends(rows: Sequence[int]) -> IntArray:
 # -- what workers do ---------------------------------------------------------------------------------
 
 
-def _look(
-    told: bytes, piece: Any, begin: int, end: int, groups: NDArray[Any] | None, caps: FloatArray | None
-) -> Found:
+def _look(told: bytes, piece: Any, begin: int, end: int, groups: NDArray[Any] | None, caps: FloatArray | None) -> Found:
     """What the arms from `begin` to `end` could give to the best set."""
     this_round: Round = pickle.loads(told)
-    rows, first = _opened_piece(piece, begin, end)
-    return this_round.look_through(Part(rows, begin, end, first), groups, caps)
+    with _seen_from_here():
+        rows, first = _opened_piece(piece, begin, end)
+        return this_round.look_through(Part(rows, begin, end, first), groups, caps)
 
 
 def _merge(told: bytes, found: list[Found]) -> Found:
@@ -221,8 +227,9 @@ def _merge(told: bytes, found: list[Found]) -> Found:
 
 
 def _take(piece: Any, begin: int, end: int, places: IntArray) -> tuple[FloatArray, NDArray[Any] | None]:
-    rows, first = _opened_piece(piece, begin, end)
-    return rows.take(places - first), rows.ids_of(places - first) if isinstance(rows, Table) else None
+    with _seen_from_here():
+        rows, first = _opened_piece(piece, begin, end)
+        return rows.take(places - first), rows.ids_of(places - first) if isinstance(rows, Table) else None
 
 
 def _learn(
@@ -246,8 +253,8 @@ def _add(states: list[RidgeState]) -> RidgeState:
 
 def _opened_piece(piece: Any, begin: int, end: int) -> tuple[Rows, int]:
     """Rows that hold the arms from `begin` to `end`, and the place of the first of them."""
-    if isinstance(piece, bytes):
-        return _opened(piece), 0
+    if isinstance(piece, tuple):
+        return _opened(piece[0]), piece[1]
     if np.ndim(piece) != 2 or len(piece) != end - begin:
         raise ValueError(
             f"the chunk of rows {begin} to {end} has shape {np.shape(piece)}, its dask array says otherwise: "
@@ -258,21 +265,25 @@ def _opened_piece(piece: Any, begin: int, end: int) -> tuple[Rows, int]:
 
 @lru_cache(maxsize=8)
 def _opened(pickled: bytes) -> Table:
-    try:
-        table: Table = pickle.loads(pickled)
-    except FileNotFoundError as error:
-        from distributed import get_worker  # noqa: PLC0415
-
-        raise ValueError(
-            f"the worker at {get_worker().address} does not see the table, which must be on a disk that all workers "
-            f"see by the same path: {error}"
-        ) from None
+    table: Table = pickle.loads(pickled)
     return table
+
+
+@contextmanager
+def _seen_from_here() -> Iterator[None]:
+    """Say which worker it is that does not see a file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENOENT and not isinstance(error, FileNotFoundError):
+            raise
+        raise ValueError(
+            f"the worker at {imported('distributed').get_worker().address} does not see a file, which must be where "
+            f"all workers see it by the same path: {error}"
+        ) from None
 
 
 def _pickled(value: Any) -> bytes:
     """Also for a policy that was written in a notebook, whose class is sent along."""
-    import cloudpickle  # noqa: PLC0415 - dask needs it
-
-    pickled: bytes = cloudpickle.dumps(value)
+    pickled: bytes = imported("cloudpickle").dumps(value)
     return pickled

@@ -1,11 +1,11 @@
 """Running tasks on the workers of a dask cluster; what goes wrong there, in one sentence."""
 
+import importlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,7 +23,7 @@ class Crew:
     """The workers that a `dask.distributed.Client` is connected to. Tasks must be pure: a lost one runs again."""
 
     def __init__(self, client: Any) -> None:
-        distributed = _distributed()
+        distributed = imported("distributed")
         if not isinstance(client, distributed.Client):
             raise ValueError(
                 f"client must be a dask.distributed.Client, got {type(client).__name__}; "
@@ -38,20 +38,18 @@ class Crew:
 
     def task(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A call that the cluster will make, with what other tasks give in place of these, if they are arguments."""
-        import dask  # noqa: PLC0415 - loaded when it is used
+        return imported("dask").delayed(function, pure=False)(*arguments)
 
-        return dask.delayed(function, pure=False)(*arguments)
-
-    def merged(self, function: Callable[..., Any], tasks: Sequence[Any]) -> Any:
-        """A task that merges the results of others, some at a time: `function(results)` is like one of them."""
+    def merged(self, tasks: Sequence[Any], function: Callable[..., Any], *arguments: Any) -> Any:
+        """A task that merges the results of others, some at a time: `function(*arguments, results)` is like one."""
         while len(tasks) > 1:
             groups = [list(tasks[begin : begin + GROUP]) for begin in range(0, len(tasks), GROUP)]
-            tasks = [self.task(function, group) if len(group) > 1 else group[0] for group in groups]
+            tasks = [self.task(function, *arguments, group) if len(group) > 1 else group[0] for group in groups]
         return tasks[0]
 
     def results(self, tasks: Sequence[Any], doing: str) -> list[Any]:
         """What the tasks give. doing: in a few words, for a sentence about what went wrong."""
-        distributed = _distributed()
+        distributed = imported("distributed")
         with _quiet("distributed.client"):
             futures = self.client.compute(list(tasks), retries=RETRIES)
             try:
@@ -74,27 +72,24 @@ class Crew:
 
         They are tasks and not scattered data, since the scheduler can run a task again when a worker dies.
         """
-        import dask  # noqa: PLC0415
-
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
+        with imported("dask").config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
             return [self.client.submit(_as_it_is, value, pure=False, retries=RETRIES) for value in values]
 
     def _wait_for(self, futures: list[Any]) -> None:
-        distributed = _distributed()
+        """Until all are done; refuse to wait where nobody works on them."""
         seen = time.monotonic()
-        for waited in count():
-            try:
-                distributed.wait(futures, timeout=1.0)
-                return
-            except TimeoutError:
-                pass
-            if waited % 2 == 0 or self._workers():
-                seen = time.monotonic() if self._workers() else seen
-            if time.monotonic() - seen > PATIENCE_SECONDS:
-                raise ValueError(
-                    f"no worker at {self._address} for {PATIENCE_SECONDS:g} s: start some with "
-                    f"`dask worker {self._address}`"
-                )
+        for future in futures:
+            while True:
+                try:
+                    future.exception(timeout=1.0)
+                    break
+                except TimeoutError:  # of the waiting: what the task itself raised would be returned
+                    seen = time.monotonic() if self._workers() else seen
+                if time.monotonic() - seen > PATIENCE_SECONDS:
+                    raise ValueError(
+                        f"no worker at {self._address} for {PATIENCE_SECONDS:g} s: start some with "
+                        f"`dask worker {self._address}`"
+                    )
 
     def _refuse_strangers(self) -> None:
         """Refuse workers that cannot run this armful: one that gets a function it does not know leaves the cluster."""
@@ -152,9 +147,9 @@ def _quiet(name: str) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _distributed() -> Any:
+def imported(name: str) -> Any:
+    """A module of dask, or one that it needs: an extra, loaded when it is used."""
     try:
-        import distributed  # noqa: PLC0415 - an extra
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"a cluster needs {error.name}: pip install 'armful[dask]'") from None
-    return distributed

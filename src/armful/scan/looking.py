@@ -50,7 +50,7 @@ class Looking:
 
     def at(self, places: IntArray) -> Candidates:
         """These arms, scored."""
-        return self._exact(self.rows.take(places), places)
+        return self.exact(self.rows.take(places), places)
 
     def block(self, block: slice) -> Candidates:
         """The arms from `block.start` to `block.stop` that could be chosen."""
@@ -76,7 +76,7 @@ class Looking:
         if left.size > PAYS * places.size:
             self._means_pay = False
             return None
-        return self._exact(X[left], places[left])
+        return self.exact(X[left], places[left])
 
     def _by_screen(self, X: NDArray[Any], places: IntArray) -> Candidates | None:
         if not self._screen_pays:
@@ -101,12 +101,13 @@ class Looking:
         return places[left], lowest[left], highest[left]
 
     def _by_everything(self, X: NDArray[Any], places: IntArray) -> Candidates:
-        _, scores, _ = self._exact(X, places)
+        _, scores, _ = self.exact(X, places)
         threshold = self.ranks.at_arms(self.thresholds, slice(int(places[0]), int(places[-1]) + 1))
         left = np.flatnonzero(scores >= threshold)
         return places[left], scores[left], scores[left]
 
-    def _exact(self, X: NDArray[Any], places: IntArray) -> Candidates:
+    def exact(self, X: NDArray[Any], places: IntArray) -> Candidates:
+        """These arms with these features, scored."""
         if not places.size:
             return places, np.zeros(0), np.zeros(0)
         scores, arms = self.scoring.score(X, places)

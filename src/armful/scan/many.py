@@ -17,18 +17,15 @@ TOO_MANY = 200_000
 
 def many_arms(X: Any, n_features: int, constraint: Any, policy: Any) -> Rows | None:
     """The arms as the scan takes them; None where it does not, and all of them are looked at."""
-    if not _promised(type(policy), "score", ("armwise", "lowest_score", "highest_score")) or not policy.armwise:
-        return None
-    if not _promised(type(constraint), "best", ("ranks",)):
-        return None
     if isinstance(X, Table):
         refuse_unfit(X, n_features)
-        return X if _are_many(X.n_arms, n_features) else None
-    if not isinstance(X, np.ndarray) or isinstance(X, np.ma.MaskedArray) or X.dtype.kind not in "biuf":
+    elif not isinstance(X, np.ndarray) or isinstance(X, np.ma.MaskedArray) or X.dtype.kind not in "biuf":
         return None
-    if X.ndim != 2 or X.shape[1] != n_features or not _are_many(len(X), n_features):
+    elif X.ndim != 2 or X.shape[1] != n_features:
         return None
-    return ArrayRows(X)
+    if not (_are_many(len(X), n_features) and _scores_armwise(policy) and _goes_by_rank(constraint)):
+        return None
+    return X if isinstance(X, Table) else ArrayRows(X)
 
 
 def refuse_unfit(table: Table, n_features: int) -> None:
@@ -48,6 +45,34 @@ def refuse_too_many(table: Table, constraint: Any, objective: Any) -> None:
     )
 
 
+def refuse_undivided(policy: Any, constraint: Any, objective: Any) -> None:
+    """Raise where the best set of all arms does not follow from what parts of them could give."""
+    if objective is not None:
+        raise ValueError(
+            f"{type(objective).__name__} is not for arms on a cluster, since it looks at all of them in one place: "
+            "shortlist with TopK first, and choose from shortlist.features"
+        )
+    if not _goes_by_rank(constraint):
+        raise ValueError(
+            f"{type(constraint).__name__} is not for arms on a cluster: TopK, AtMost, Quotas and NestedQuotas are; "
+            "shortlist with one of these first, and choose from shortlist.features"
+        )
+    if not _scores_armwise(policy):
+        raise ValueError(
+            f"{policy!r} is not for arms on a cluster, since the score of an arm may depend on the others: "
+            "a policy whose score does not says so by armwise = True"
+        )
+
+
+def _scores_armwise(policy: Any) -> bool:
+    promises = ("armwise", "lowest_score", "highest_score")
+    return _promised(type(policy), "score", promises) and bool(policy.armwise)
+
+
+def _goes_by_rank(constraint: Any) -> bool:
+    return _promised(type(constraint), "best", ("ranks",))
+
+
 def _are_many(n_arms: int, n_features: int) -> bool:
     return n_arms >= (MANY_WIDE if n_features >= WIDE else MANY)
 
@@ -60,4 +85,4 @@ def _promised(kind: type, method: str, promises: tuple[str, ...]) -> bool:
     return all(i is None or i <= written for i in made) and made[0] is not None
 
 
-__all__ = ["RankedConstraint", "many_arms", "refuse_too_many", "refuse_unfit"]
+__all__ = ["RankedConstraint", "many_arms", "refuse_too_many", "refuse_undivided", "refuse_unfit"]

@@ -21,7 +21,7 @@ UNKNOWN = np.float32(np.inf)
 
 
 class Memory:
-    """The arms chosen last, and for every arm a number that its width does not exceed.
+    """The arms chosen last with their features, and for every arm a number that its width does not exceed.
 
     Widths only shrink while a state learns, so one that was computed once bounds it ever after. When the state
     changes in another way (it forgets, or is replaced), all bounds grow by what the worst of them could.
@@ -29,8 +29,13 @@ class Memory:
 
     def __init__(self, n_arms: int) -> None:
         self.chosen: IntArray = NO_ARMS
+        self.features: FloatArray = np.zeros((0, 0))
         self._widths: NDArray[np.float32] = np.full(n_arms, UNKNOWN, dtype=np.float32)
         self._state: RidgeState | None = None
+
+    def keep(self, chosen: IntArray, features: FloatArray) -> None:
+        """Remember what was chosen: next time it says what another arm must reach, and need not be read again."""
+        self.chosen, self.features = chosen.copy(), features.copy()
 
     def bring_to(self, state: RidgeState) -> None:
         """Make the bounds hold for this state."""

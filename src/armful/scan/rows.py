@@ -51,7 +51,10 @@ class ArrayRows:
 
 
 def blocks_of(rows: Rows) -> list[slice]:
-    """The rows from one end to the other, a block at a time."""
+    """The rows from one end to the other, a block at a time: those they come in, or else of `block_rows`."""
+    blocks: list[slice] | None = getattr(rows, "blocks", None)
+    if blocks is not None:
+        return blocks
     return [slice(begin, min(begin + rows.block_rows, rows.n_arms)) for begin in range(0, rows.n_arms, rows.block_rows)]
 
 
