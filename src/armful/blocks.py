@@ -16,6 +16,7 @@ since the columns of the product would fall on the same places of the cache."""
 Summary = Callable[[FloatArray], tuple[FloatArray, ...]]
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def multiply(
     X: FloatArray, matrix: FloatArray, summarise: Summary, *, some_of_many: bool = False
 ) -> tuple[FloatArray, ...]:
@@ -30,13 +31,9 @@ def multiply(
 
     What is not finite in `X`, or overflows, shows in the result; numpy's warnings about it are silenced.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _multiply(X, matrix, summarise, HALF if some_of_many else 8)
-
-
-def _multiply(X: FloatArray, matrix: FloatArray, summarise: Summary, multiple: int) -> tuple[FloatArray, ...]:
     n = X.shape[-2]
-    if n <= (HALF if multiple == HALF else BLOCK):
+    lone, multiple = (HALF, HALF) if some_of_many else (BLOCK, 8)
+    if n <= lone:
         return tuple(part[..., :n] for part in summarise(_product(_filled_up(X, multiple), matrix)))
     results: tuple[FloatArray, ...] = ()
     for begin in range(0, n, HALF):

@@ -281,8 +281,7 @@ class RidgeState:
     @cached_property
     def _solved(self) -> FloatArray:
         """`[[R, z], [0, rho]]`: R'R = V, R theta = z, rho^2 the residual."""
-        ridge_rows = _ridge_rows(self.n_features, self.ridge)
-        return _stacked_root(self._root, np.broadcast_to(ridge_rows, (*self.batch, *ridge_rows.shape)), triangle=True)
+        return _stacked_root(self._root, _ridge_rows(self.n_features, self.ridge, self.batch), triangle=True)
 
     @cached_property
     def _inverse_root(self) -> FloatArray:
@@ -326,9 +325,10 @@ def _one_by_one(lapack: Callable[..., Any], *stacks: FloatArray) -> FloatArray:
     return np.array([_one_by_one(lapack, *each) for each in zip(*stacks, strict=True)]).reshape(stacks[0].shape)
 
 
-@lru_cache
-def _ridge_rows(n_features: int, ridge: float) -> FloatArray:
-    return _frozen(math.sqrt(ridge) * np.eye(n_features, n_features + 1))
+@lru_cache(maxsize=8)
+def _ridge_rows(d: int, ridge: float, batch: tuple[int, ...]) -> FloatArray:
+    """Rows whose square is `ridge I`, with rewards of 0."""
+    return np.broadcast_to(math.sqrt(ridge) * np.eye(d, d + 1), (*batch, d, d + 1))
 
 
 def _frozen(array: FloatArray) -> FloatArray:

@@ -1,4 +1,5 @@
 import errno
+import fcntl
 import gzip
 import os
 import pty
@@ -16,7 +17,7 @@ import pytest
 
 from armful.errors import FileFormatError
 from armful.scan import build as building
-from armful.scan import columns, sources
+from armful.scan import columns, partfile, sources
 from armful.scan.table import Table
 
 N = 1300
@@ -635,3 +636,38 @@ def test_pyarrow_that_is_missing_is_named(path, monkeypatch):
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'armful\[tables\]'"):
         build("a.parquet", path)
     same(build(features(), path), features())  # arrays need none
+
+
+@pytest.mark.parametrize("late", [1, 2])
+def test_a_build_that_begins_as_another_ends_does_not_write_into_its_table(tmp_path, monkeypatch, late):
+    """The second opens the part of the first, which takes its place before the second has the lock."""
+    path, ready = tmp_path / "arms", tmp_path / "ready"
+    first, second = np.ones((1000, 3)), np.zeros((500, 3))
+    finished_bytes = Table.build(first, ready, progress=False) and ready.read_bytes()
+    begun, go, done = threading.Event(), threading.Event(), threading.Event()
+
+    def build_first():
+        with partfile.taking_the_place_of(path) as (_, descriptor):
+            os.write(descriptor, finished_bytes)
+            begun.set()
+            go.wait(30)
+        done.set()
+
+    other = threading.Thread(target=build_first)
+    other.start()
+    begun.wait(30)
+    lock, calls = fcntl.flock, []
+
+    def delayed(descriptor, how):
+        calls.append(how)
+        if len(calls) == late:
+            go.set()
+            done.wait(30)
+        return lock(descriptor, how)
+
+    monkeypatch.setattr(partfile.fcntl, "flock", delayed)
+    Table.build(second, path, progress=False)
+    other.join()
+    table = Table.open(path)
+    assert np.array_equal(table.rows(0, table.n_arms), second)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["arms", "ready"]

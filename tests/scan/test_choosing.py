@@ -331,3 +331,40 @@ def test_the_sizes_from_which_it_scans(monkeypatch):
     assert seen == [False, True]
     seen = [many.many_arms(np.ones((n, d)), d, TopK(1), policy[d]) is not None for n, d in ((3_999, 50), (4_000, 50))]
     assert seen == [False, True]
+
+
+def test_means_of_a_float32_table_beyond_float32_are_not_taken_for_small_ones():
+    rng = np.random.default_rng(0)
+    X = (1e10 * rng.standard_normal((2000, 3))).astype(np.float32)
+    policy, table = C2UCB(n_features=3, radius=1.0, seed=0), Table.wrap(X)
+    for _ in range(4):
+        choice = assert_plain(policy, table, X, TopK(50))
+        policy.learn(choice.features, 1e30 * rng.standard_normal(50))
+
+
+def test_a_policy_that_cannot_be_told_from_others_remembers_nothing():
+    class Equal(C2UCB):
+        def __eq__(self, other):
+            return True
+
+        __hash__ = None
+
+    X = np.random.default_rng(0).standard_normal((2000, 3))
+    policy, table = Equal(n_features=3, radius=1.0, seed=0), Table.wrap(X)
+    for _ in range(3):
+        policy.learn(assert_plain(policy, table, X, TopK(5)).features, np.ones(5))
+
+
+def test_a_policy_that_bounds_its_scores_on_one_side_only_is_scored_in_full():
+    class OneSided(armful.Policy):
+        armwise = True
+
+        def score(self, arms, k):
+            return arms.mean_and_width[0]
+
+        def highest_score(self, low, high, k):
+            raise AssertionError("not to be asked")
+
+    X = np.random.default_rng(0).standard_normal((2000, 3))
+    policy = OneSided(n_features=3, seed=0)
+    assert_plain(policy, Table.wrap(X), X, TopK(5))

@@ -84,7 +84,7 @@ class TestTwoWorkers(ArmsContract):
 
 
 class TestFourWorkersWithUnevenChunks(ArmsContract):
-    """Also of float32, in columns that are divided too, and not held by the cluster."""
+    """Also of float32, in columns that are divided too."""
 
     @pytest.fixture(autouse=True)
     def cluster(self, four):
@@ -92,7 +92,8 @@ class TestFourWorkersWithUnevenChunks(ArmsContract):
 
     def arms(self, X):
         rest = len(X) - 511 - 1 - 513 - 7 - 1800
-        return da.from_array(X.astype(np.float32), chunks=((511, 0, 1, 513, 7, 1800, rest), (20, X.shape[1] - 20)))
+        chunks = (511, 0, 1, 513, 7, 1800, rest), (20, X.shape[1] - 20)
+        return self.options["client"].persist(da.from_array(X.astype(np.float32), chunks=chunks))
 
     def learn(self, policy, X, rewards, weights):
         policy.learn(self.arms(X), rewards, weights=weights, **self.options)

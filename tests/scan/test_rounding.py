@@ -78,3 +78,13 @@ def test_growth_is_the_largest_ratio_of_widths():
     ratios = new.width(X) / old.width(X)
     assert ratios.max() <= growth(old.root, new) <= 1.01 * ratios.max()
     assert growth(old.root, old.learn(X[:50], np.ones(50))) < 1
+
+
+def test_a_bound_too_small_for_float32_stays_a_bound():
+    X, state = np.full((4, 1), 1e-40), RidgeState(n_features=1)
+    memory = Memory(4)
+    memory.bring_to(state)
+    memory.remember(slice(0, 4), state.width(X))
+    later = state.learn([[1e10]], [1.0])
+    memory.bring_to(later)
+    assert (memory.widths(0, 4) >= later.width(X)).all()

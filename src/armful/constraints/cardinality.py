@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints.growing import CountGrowth
-from armful.constraints.ranks import Ranks, at, largest
+from armful.constraints.ranks import Ranks, at, largest, largest_of_one
 from armful.constraints.selection import Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 from armful.randomness import Keys, Streams, draw_key
@@ -43,7 +43,7 @@ class TopK:
     def best_among(self, scores: FloatArray, key: Keys, places: IntArray | None = None) -> Selection:
         """The same for some of many arms: those at `places`, ties as `randomness.lots` has it."""
         self.refuse_misfit(scores.size)
-        indices = largest(scores[None], self.k, key[None], places)[0]
+        indices = largest_of_one(scores, self.k, key, places)
         return Selection(at(places, indices), float(scores[indices].sum()))
 
     def refuse_misfit(self, n_arms: int) -> None:
@@ -104,7 +104,7 @@ class AtMost:
         """The same for some of many arms: those at `places`, ties as `randomness.lots` has it."""
         candidates = np.flatnonzero(scores >= 0)
         size = min(self.k, candidates.size)
-        indices = candidates[largest(scores[None, candidates], size, key[None], at(places, candidates))[0]]
+        indices = candidates[largest_of_one(scores[candidates], size, key, at(places, candidates))]
         return Selection(at(places, indices), float(scores[indices].sum()))
 
     def refuse_misfit(self, n_arms: int) -> None:

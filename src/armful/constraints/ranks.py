@@ -150,22 +150,31 @@ def at(places: IntArray | None, indices: IntArray) -> IntArray:
     return indices if places is None else places[indices]
 
 
-def largest(scores: FloatArray, k: int, keys: Keys, places: IntArray | None = None) -> IntArray:
-    """The indices of the k largest of each row, largest first, equal scores by lot.
+def largest_of_one(scores: FloatArray, k: int, key: Keys, places: IntArray | None = None) -> IntArray:
+    """The indices of the k largest of `scores` `(n_arms,)`, largest first, equal scores by lot."""
+    if k == 0:
+        return NO_ARMS
+    others = scores.size - min(k + 1, scores.size)  # one more than k is looked at: it may be as good as the last
+    top = scores.argpartition(others)[others:]
+    top = top[(-scores[top]).argsort()]
+    values = scores[top]
+    if (values[1:] == values[:-1]).any():
+        candidates = np.flatnonzero(scores >= values[k - 1])
+        top = candidates[np.lexsort((lots(key, at(places, candidates)), -scores[candidates]))]
+    return top[:k]
 
-    scores: `(repetitions, n_arms)`; keys: `(repetitions,)`, for the lots; the answer: `(repetitions, k)`.
-    """
+
+def largest(scores: FloatArray, k: int, keys: Keys, places: IntArray | None = None) -> IntArray:
+    """The same for each row of `scores` `(repetitions, n_arms)`, with `keys` `(repetitions,)`: `(repetitions, k)`."""
     n_rows, n_arms = scores.shape
     if k == 0:
         return np.zeros((n_rows, 0), dtype=np.int64)
-    others = n_arms - min(k + 1, n_arms)  # one more than k is looked at: it may be as good as the last
+    others = n_arms - min(k + 1, n_arms)
     rows = np.arange(n_rows)[:, None]
     top = scores.argpartition(others, axis=-1)[:, others:]
     top = top[rows, (-scores[rows, top]).argsort(axis=-1)]
     values = scores[rows, top]
     chosen = top[:, :k]
-    for row in (values[:, 1:] == values[:, :-1]).any(axis=-1).nonzero()[0].tolist():
-        candidates = np.flatnonzero(scores[row] >= values[row, k - 1])
-        lot = lots(keys[row], at(places, candidates))
-        chosen[row] = candidates[np.lexsort((lot, -scores[row, candidates]))[:k]]
+    for row in np.flatnonzero((values[:, 1:] == values[:, :-1]).any(axis=-1)).tolist():
+        chosen[row] = largest_of_one(scores[row], k, keys[row], places)
     return chosen

@@ -72,8 +72,9 @@ def choose_from(
     ranks = constraint.ranks
     looking, pool = Looking(scoring, rows, ranks, key, memory), Pool(ranks, key)
     if memory is not None and memory.chosen.size:
-        places, scores, _ = looking.exact(memory.features, memory.chosen)
-        looking.thresholds = ranks.reduce(places, scores, key)[1]
+        chosen, features = memory.drop_chosen()
+        looking.thresholds = ranks.reduce(*looking.exact(features, chosen)[:2], key)[1]
+        del features  # as large as the next choice's, which comes in its place
     blocks = blocks_of(rows)
     for candidates in in_threads(looking.block, blocks, len(blocks)):
         pool.add(candidates)

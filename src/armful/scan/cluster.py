@@ -176,7 +176,8 @@ def _whole_rows(name: str, X: Any) -> Any:
             "DataFrame"
         )
     if not isinstance(X._meta, np.ndarray) or isinstance(X._meta, np.ma.MaskedArray) or X.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be a dask array of real numbers in numpy arrays, got {X._meta!r} of {X.dtype}")
+        kind = type(X._meta).__name__
+        raise ValueError(f"{name} must be a dask array of real numbers in numpy arrays, got {X.dtype} in {kind}")
     if np.isnan(X.shape).any():
         raise ValueError(f"{name} has chunks of unknown size: call its compute_chunk_sizes() once")
     wanted = 2 if name == "features" else 1

@@ -65,7 +65,10 @@ class Looking:
         memory, begin, end = self._memory, int(places[0]), int(places[-1]) + 1
         if memory is None or not self._means_pay or not memory.knows(begin, end):
             return None
-        mean = (X @ self.scoring.state.theta.astype(X.dtype)).astype(np.float64, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = (X @ self.scoring.state.theta.astype(X.dtype)).astype(np.float64, copy=False)
+        if not np.isfinite(mean).all():  # beyond float32
+            return None
         widths = memory.widths(begin, end)
         own = self._single if X.dtype == np.float32 else self._plain
         mean += (own.mean + self._plain.mean) * widths

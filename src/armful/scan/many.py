@@ -19,9 +19,7 @@ def many_arms(X: Any, n_features: int, constraint: Any, policy: Any) -> Rows | N
     """The arms as the scan takes them; None where it does not, and all of them are looked at."""
     if isinstance(X, Table):
         refuse_unfit(X, n_features)
-    elif not isinstance(X, np.ndarray) or isinstance(X, np.ma.MaskedArray) or X.dtype.kind not in "biuf":
-        return None
-    elif X.ndim != 2 or X.shape[1] != n_features:
+    elif not _is_matrix(X) or X.shape[1] != n_features:
         return None
     if not (_are_many(len(X), n_features) and _scores_armwise(policy) and _goes_by_rank(constraint)):
         return None
@@ -36,7 +34,7 @@ def refuse_unfit(table: Table, n_features: int) -> None:
 
 def refuse_too_many(table: Table, constraint: Any, objective: Any) -> None:
     """Raise where looking at all sets of so many arms would not end."""
-    if table.n_arms <= TOO_MANY or (objective is None and hasattr(type(constraint), "ranks")):
+    if table.n_arms <= TOO_MANY or (objective is None and _goes_by_rank(constraint)):
         return
     what = type(constraint if objective is None else objective).__name__
     raise ValueError(
@@ -71,6 +69,11 @@ def _scores_armwise(policy: Any) -> bool:
 
 def _goes_by_rank(constraint: Any) -> bool:
     return _promised(type(constraint), "best", ("ranks",))
+
+
+def _is_matrix(X: Any) -> bool:
+    plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
+    return plain and X.ndim == 2 and X.dtype.kind in "biuf"
 
 
 def _are_many(n_arms: int, n_features: int) -> bool:

@@ -37,6 +37,11 @@ class Memory:
         """Remember what was chosen: next time it says what another arm must reach, and need not be read again."""
         self.chosen, self.features = chosen.copy(), features.copy()
 
+    def drop_chosen(self) -> tuple[IntArray, FloatArray]:
+        """The arms chosen last and their features, which are not kept any longer."""
+        last, self.chosen, self.features = (self.chosen, self.features), NO_ARMS, np.zeros((0, 0))
+        return last
+
     def bring_to(self, state: RidgeState) -> None:
         """Make the bounds hold for this state."""
         if self._state is not None and state is not self._state:
@@ -46,6 +51,7 @@ class Memory:
             else:
                 with np.errstate(over="ignore"):
                     self._widths *= np.float32(larger * (1 + MARGIN))
+                self._widths += np.finfo(np.float32).tiny  # what became too small for float32 stays a bound
         self._state = state
 
     def knows(self, begin: int, end: int) -> bool:
@@ -68,5 +74,9 @@ _memories: "WeakKeyDictionary[Table, WeakKeyDictionary[object, Memory]]" = WeakK
 def memory_of(table: Table, policy: object) -> Memory:
     """What this policy remembers of this table; gone when either is."""
     table.refuse_changed()
+    if type(policy).__hash__ is None:  # it cannot be told from others
+        return Memory(table.n_arms)
     by_policy = _memories.setdefault(table, WeakKeyDictionary())
-    return by_policy.setdefault(policy, Memory(table.n_arms))
+    if policy not in by_policy:
+        by_policy[policy] = Memory(table.n_arms)
+    return by_policy[policy]

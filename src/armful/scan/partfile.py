@@ -36,7 +36,7 @@ def _locked(part: Path) -> int:
         descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(descriptor).st_nlink:
+            if _is_at(part, descriptor):
                 return descriptor
         os.close(descriptor)
         time.sleep(0.01)  # another build held it for a moment, to see whether it was abandoned
@@ -51,9 +51,17 @@ def _remove_abandoned(path: Path) -> None:
             descriptor = os.open(part, os.O_RDWR | os.O_CLOEXEC)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                part.unlink()
+                if _is_at(part, descriptor):
+                    part.unlink()
             finally:
                 os.close(descriptor)
+
+
+def _is_at(part: Path, descriptor: int) -> bool:
+    """Whether the open file is still the one of this name: it may have taken its place, or be gone."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), part.stat())
+    return False
 
 
 def _sync_folder(folder: Path) -> None:

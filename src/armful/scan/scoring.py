@@ -64,7 +64,7 @@ class Scoring:
         self._policy.rng = copy.deepcopy(policy.rng)
         self._before = self._policy.rng.bit_generator.state
         self._twins = local()
-        self.has_range = hasattr(policy, "highest_score")
+        self.has_range = hasattr(policy, "lowest_score") and hasattr(policy, "highest_score")
 
     def score(self, X: NDArray[Any], places: IntArray) -> tuple[Any, Arms]:
         """The exact scores of these arms, and the arms they were computed from."""
