@@ -6,12 +6,11 @@ import numpy as np
 
 from armful.checks import FloatArray
 
-BLOCK = 1008
-"""So many rows, or fewer, are multiplied in one go."""
+BLOCK = 512
+"""Rows multiplied at a time: a block and its product stay in the processor's cache."""
 
-HALF = BLOCK // 2
-"""Of more rows so many at a time: they and their product stay in the processor's cache. A power of two would be slower,
-since the columns of the product would fall on the same places of the cache."""
+LONE = 2 * BLOCK
+"""Up to so many rows are one block: two that overlap would cost more."""
 
 Summary = Callable[[FloatArray], tuple[FloatArray, ...]]
 
@@ -32,12 +31,12 @@ def multiply(
     What is not finite in `X`, or overflows, shows in the result; numpy's warnings about it are silenced.
     """
     n = X.shape[-2]
-    lone, multiple = (HALF, HALF) if some_of_many else (BLOCK, 8)
+    lone, multiple = (BLOCK, BLOCK) if some_of_many else (LONE, 8)
     if n <= lone:
         return tuple(part[..., :n] for part in summarise(_product(_filled_up(X, multiple), matrix)))
     results: tuple[FloatArray, ...] = ()
-    for begin in range(0, n, HALF):
-        rows = slice(min(begin, n - HALF), min(begin + HALF, n))
+    for begin in range(0, n, BLOCK):
+        rows = slice(min(begin, n - BLOCK), min(begin + BLOCK, n))
         block = X[..., rows, :]
         parts = summarise(_product(np.ascontiguousarray(block) if X.ndim == 2 else block, matrix))
         results = results or tuple(np.empty((*part.shape[:-1], n)) for part in parts)

@@ -78,7 +78,7 @@ class RidgeState:
         w = None if weights is None else check_weights(weights, r.shape)
         shock = checks.at_least_zero("shock", shock)
         seen = r.shape[-1] if w is None else w.sum(axis=-1)
-        if shock > 0:  # all rows at once: each depends on the others
+        if shock > 0 and r.size:  # all rows at once: each depends on the others
             rows = whiten(_beside(X, r), np.ones(r.shape) if w is None else w, shock)
             return self._updated(_stacked_root(self._root, rows), np.asarray(self._n + seen))
         root = self._root
@@ -319,10 +319,11 @@ def _stacked_root(root: FloatArray, rows: FloatArray, *, triangle: bool = False)
 
 
 def _one_by_one(lapack: Callable[..., Any], *stacks: FloatArray) -> FloatArray:
-    """What `lapack` makes of `(..., m, n)` matrices; of each by itself, so that a batch gets the bits of single ones."""
+    """What `lapack` makes of `(..., m, n)` matrices, each by itself: a batch gets the bits that single ones get."""
     if stacks[0].ndim == 2:
         return np.ascontiguousarray(lapack(*stacks)[0])
-    return np.array([_one_by_one(lapack, *each) for each in zip(*stacks, strict=True)]).reshape(stacks[0].shape)
+    flat = [stack.reshape(-1, *stack.shape[-2:]) for stack in stacks]
+    return np.array([lapack(*each)[0] for each in zip(*flat, strict=True)]).reshape(stacks[0].shape)
 
 
 @lru_cache(maxsize=8)

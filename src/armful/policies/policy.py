@@ -29,7 +29,8 @@ from armful.randomness import Streams
 from armful.ridge import RidgeState
 from armful.scan import Table
 from armful.scan.choosing import RankedConstraint, choose_from
-from armful.scan.cluster import ClusterArms, is_dask, learned_on
+from armful.scan.chunks import is_dask
+from armful.scan.cluster import ClusterArms, learned_on
 from armful.scan.many import many_arms, refuse_too_many, refuse_undivided, refuse_unfit
 from armful.scan.memory import memory_of
 from armful.scan.rows import Rows, WholeTable
@@ -147,8 +148,7 @@ class Policy:
             return choice if ids is None else replace(choice, ids=ids[choice.indices])
         scoring = Scoring(self, constraint.k, self._caps(caps, arms.n_arms))
         with self._unchanged_if_refused():
-            picked = arms.best(scoring, constraint, self._generator)
-            features, ids = arms.take(picked.indices)
+            picked, features, ids = arms.choose(scoring, constraint, self._generator, self)
         return _chosen(picked, features, ids, scoring, partial(_not_here, arms.n_arms))
 
     def scores(self, X: ArrayLike | Table, k: int, *, caps: ArrayLike | None = None) -> FloatArray:

@@ -2,7 +2,7 @@
 
 import errno
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
@@ -11,13 +11,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints.selection import Selection
 from armful.ridge import RidgeState
 from armful.scan.choosing import RankedConstraint
+from armful.scan.chunks import beside, chunks_of, ends_of, is_dask, whole_rows
 from armful.scan.crew import Crew, imported
 from armful.scan.parquet import ParquetTable
 from armful.scan.parts import Found, Part, Round
@@ -31,21 +32,19 @@ PARTS, LARGEST_PART = 64, 16
 ON_A_CLUSTER = "a dask array, a table on disk or a ParquetTable"
 
 
-def is_dask(X: object) -> bool:
-    """Whether it is of dask, without importing that."""
-    return type(X).__module__.partition(".")[0] == "dask"
-
-
 class ClusterArms:
     """Arms in parts that the workers of a cluster read.
 
     ends: `(n_parts + 1,)`, the places where parts begin, and the number of arms. pieces: for each part what its arms
     are read from: a task that gives the rows of a dask array, or a pickled table and the place of its first arm.
+    name: equal for equal arms; None if they might change between rounds.
     """
 
-    def __init__(self, crew: Crew, ends: IntArray, n_features: int, pieces: Sequence[Any]) -> None:
+    def __init__(
+        self, crew: Crew, ends: IntArray, n_features: int, pieces: Sequence[Any], name: Hashable | None
+    ) -> None:
         self.n_arms, self.n_features = int(ends[-1]), n_features
-        self._crew, self._ends, self._pieces = crew, ends, pieces
+        self._crew, self._ends, self._pieces, self._name = crew, ends, pieces, name
 
     @classmethod
     def of(cls, X: Any, client: Any, n_features: int) -> "ClusterArms":
@@ -62,16 +61,18 @@ class ClusterArms:
             )
         crew = Crew(client)
         if is_dask(X):
-            X = _whole_rows("features", X)
+            whole = whole_rows("features", X)
             if X.shape[1] != n_features:
                 raise ValueError(f"features must have shape (n_arms, {n_features}), got {X.shape}")
-            return cls(crew, _ends(X.chunks[0]), n_features, _blocks(X))
+            # If the workers do not hold it, it is worked out anew every time, from files that may have changed.
+            held = len(X.dask) == len(client.futures_of(X)) == X.npartitions
+            return cls(crew, ends_of(whole.chunks[0]), n_features, chunks_of(whole), whole.name if held else None)
         if X.n_features != n_features:
             raise ValueError(f"the policy is for {n_features} features, the table has {X.n_features}")
         if isinstance(X, ParquetTable):
             ends = np.array([0, *(block.stop for block in X.blocks)])
             parts = [(pickle.dumps(X.part(block.start, block.stop)), block.start) for block in X.blocks]
-            return cls(crew, ends, n_features, parts)
+            return cls(crew, ends, n_features, parts, _table_name(X))
         if X.path is None:
             raise ValueError(
                 f"client= is for {ON_A_CLUSTER}, got a table in memory: leave client out, or write the table to a disk "
@@ -80,21 +81,37 @@ class ClusterArms:
         n_blocks = -(-X.n_arms // X.block_rows)
         step = X.block_rows * max(1, min(LARGEST_PART, n_blocks // PARTS))
         ends = np.append(np.arange(0, X.n_arms, step), X.n_arms)
-        return cls(crew, ends, n_features, [(pickle.dumps(X), 0)] * (ends.size - 1))
+        X.refuse_changed()
+        return cls(crew, ends, n_features, [(pickle.dumps(X), 0)] * (ends.size - 1), _table_name(X))
 
-    def best(self, scoring: Scoring, constraint: RankedConstraint, rng: Generator) -> Selection:
-        """The best set of all arms: exactly the one that scoring each of them in one place would give."""
+    def choose(
+        self, scoring: Scoring, constraint: RankedConstraint, rng: Generator, policy: object
+    ) -> tuple[Selection, FloatArray, NDArray[Any] | None]:
+        """The best set of all arms, exactly as scoring each of them in one place gives it; their features and ids.
+
+        policy: whose choice it is. What it chose last from the same arms tells at once which arms are not worth a look.
+        """
         constraint.refuse_misfit(self.n_arms)
         key = scoring.key_for_ties(rng, np.ones((1, self.n_features)))
-        told = self._crew.task(bytes, _pickled(Round.of(scoring, constraint.ranks, key)))
-        groups, caps = self._groups(constraint), scoring.caps
+        last = _last.get(policy)
+        known = None if last is None or self._name is None or last[0] != self._name else last[1:]
+        picked = self._best(Round.of(scoring, constraint.ranks, key, known), constraint, scoring.caps)
+        features, ids = self.take(picked.indices)
+        _last[policy] = self._name, picked.indices, features
+        return picked, features, ids
+
+    def _best(self, this_round: Round, constraint: RankedConstraint, caps: FloatArray | None) -> Selection:
+        (told,) = self._crew.keep([_pickled(this_round)])
+        groups, own = self._groups(constraint), [None] * len(self._parts)
+        if caps is not None:
+            own = self._crew.keep([caps[begin:end] for begin, end in self._parts])
         tasks = [
-            self._crew.task(_look, told, piece, begin, end, of_arm, None if caps is None else caps[begin:end])
-            for piece, (begin, end), of_arm in zip(self._pieces, self._parts, groups, strict=True)
+            self._crew.task(_look, told, piece, begin, end, of_arm, its_caps)
+            for piece, (begin, end), of_arm, its_caps in zip(self._pieces, self._parts, groups, own, strict=True)
             if begin < end
         ]
         (found,) = self._crew.results([self._crew.merged(tasks, _merge, told)], "choosing")
-        return constraint.best_among(found.scores, key, found.places)
+        return constraint.best_among(found.scores, this_round.key, found.places)
 
     def take(self, places: IntArray) -> tuple[FloatArray, NDArray[Any] | None]:
         """The features of the arms at these places, `(k, n_features)`, and their ids, `(k,)`, if they have any."""
@@ -133,6 +150,17 @@ class ClusterArms:
 
 
 _sent: "WeakKeyDictionary[Any, tuple[Any, list[Any]]]" = WeakKeyDictionary()
+"""By constraint: to which client and parts, and the groups there."""
+
+_last: "WeakKeyDictionary[object, tuple[Hashable, IntArray, FloatArray]]" = WeakKeyDictionary()
+"""By policy: the name of the arms, the places of those chosen last, and their features."""
+
+_names: "WeakKeyDictionary[Table, object]" = WeakKeyDictionary()
+
+
+def _table_name(table: Table) -> Hashable:
+    """As long as it is the same object."""
+    return _names.setdefault(table, object())
 
 
 def learned_on(client: Any, features: Any, rewards: Any, weights: Any, shock: float, *, like: RidgeState) -> RidgeState:
@@ -151,64 +179,18 @@ def learned_on(client: Any, features: Any, rewards: Any, weights: Any, shock: fl
     if client is None:
         ClusterArms.of(features, client, n_features)
     crew = Crew(client)
-    X = _whole_rows("features", features)
+    X = whole_rows("features", features)
     if X.shape[1] != n_features:
         raise ValueError(f"features must have shape (n_arms, {n_features}), got {X.shape}")
     rows = X.chunks[0]
-    beside = [_beside("rewards", rewards, rows), _beside("weights", weights, rows)]
+    numbers = [beside("rewards", rewards, rows, crew), beside("weights", weights, rows, crew)]
     tasks = [
         crew.task(_learn, block, begin, r, w, n_features, like.ridge)
-        for block, begin, r, w in zip(_blocks(X), _ends(rows).tolist(), *beside, strict=False)
+        for block, begin, r, w in zip(chunks_of(X), ends_of(rows).tolist(), *numbers, strict=False)
     ]
     (state,) = crew.results([crew.merged(tasks, _add)], "learning")
     known: RidgeState = state
     return known
-
-
-# -- dask arrays -------------------------------------------------------------------------------------
-
-
-def _whole_rows(name: str, X: Any) -> Any:
-    """The dask array with no more than its first axis divided, refused if it cannot be read by rows."""
-    if not isinstance(X, imported("dask.array").Array):
-        raise ValueError(
-            f"{name} must be a dask array, got a dask {type(X).__name__}; .to_dask_array(lengths=True) makes one of a "
-            "DataFrame"
-        )
-    if not isinstance(X._meta, np.ndarray) or isinstance(X._meta, np.ma.MaskedArray) or X.dtype.kind not in "biuf":
-        kind = type(X._meta).__name__
-        raise ValueError(f"{name} must be a dask array of real numbers in numpy arrays, got {X.dtype} in {kind}")
-    if np.isnan(X.shape).any():
-        raise ValueError(f"{name} has chunks of unknown size: call its compute_chunk_sizes() once")
-    wanted = 2 if name == "features" else 1
-    if X.ndim != wanted:
-        shape = "(n_arms, n_features)" if wanted == 2 else "(n_arms,)"
-        raise ValueError(f"{name} must have shape {shape}, got {X.shape}")
-    if X.shape[0] == 0:
-        raise ValueError(f"{name} must have at least one row, got {X.shape}")
-    return X.rechunk({1: -1}) if wanted == 2 and X.numblocks[1] > 1 else X
-
-
-def _beside(name: str, values: ArrayLike | None, rows: tuple[int, ...]) -> Sequence[Any]:
-    """One number for each row of features, in parts as those are."""
-    if values is None:
-        return [None] * len(rows)
-    length, given = sum(rows), np.shape(values)
-    if given != (length,) and not np.isnan(given).any():
-        raise ValueError(f"{name} must have shape ({length},), one for each row of features, got {given}")
-    if is_dask(values):
-        return _blocks(_whole_rows(name, values).rechunk((rows,)))
-    array = checks.floats(name, values)
-    return [array[begin:end] for begin, end in pairwise(_ends(rows).tolist())]
-
-
-def _blocks(X: Any) -> list[Any]:
-    tasks: list[Any] = X.to_delayed().ravel().tolist()
-    return tasks
-
-
-def _ends(rows: Sequence[int]) -> IntArray:
-    return np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])
 
 
 # -- what workers do ---------------------------------------------------------------------------------
@@ -255,7 +237,9 @@ def _add(states: list[RidgeState]) -> RidgeState:
 def _opened_piece(piece: Any, begin: int, end: int) -> tuple[Rows, int]:
     """Rows that hold the arms from `begin` to `end`, and the place of the first of them."""
     if isinstance(piece, tuple):
-        return _opened(piece[0]), piece[1]
+        table = _opened(piece[0])
+        table.refuse_changed()
+        return table, piece[1]
     if np.ndim(piece) != 2 or len(piece) != end - begin:
         raise ValueError(
             f"the chunk of rows {begin} to {end} has shape {np.shape(piece)}, its dask array says otherwise: "

@@ -93,8 +93,7 @@ class Crew:
 
     def _refuse_strangers(self) -> None:
         """Refuse workers that cannot run this armful: one that gets a function it does not know leaves the cluster."""
-        import armful  # noqa: PLC0415 - which imports this module
-
+        wanted = importlib.import_module("armful").__version__  # which imports this module
         known = _known.setdefault(self.client, set())
         new = [worker for worker in self._workers() if worker not in known]
         if not new:
@@ -104,12 +103,11 @@ class Crew:
             if isinstance(version, ImportError):
                 raise ValueError(
                     f"the worker at {worker} cannot import armful ({version}): it needs armful[dask] "
-                    f"{armful.__version__}, as on this machine"
+                    f"{wanted}, as on this machine"
                 )
-            if isinstance(version, str) and version != armful.__version__:
+            if isinstance(version, str) and version != wanted:
                 raise ValueError(
-                    f"the worker at {worker} has armful {version}, this machine {armful.__version__}: "
-                    "both must have the same"
+                    f"the worker at {worker} has armful {version}, this machine {wanted}: both must have the same"
                 )
         known.update(worker for worker, version in versions.items() if isinstance(version, str))
 
@@ -122,7 +120,7 @@ class Crew:
     @property
     def _address(self) -> str:
         scheduler = self.client.scheduler
-        return "the cluster" if scheduler is None else str(scheduler.address)
+        return "an unknown address" if scheduler is None else str(scheduler.address)
 
     def _gone(self) -> ValueError:
         return ValueError(f"the cluster at {self._address} is gone: connect to one with a new Client and try again")

@@ -27,6 +27,10 @@ class Found:
     scores: FloatArray
     groups: NDArray[Any] | None
 
+    def __sizeof__(self) -> int:
+        """In bytes: whoever sends it about reckons with that."""
+        return self.places.nbytes + self.scores.nbytes + (0 if self.groups is None else self.groups.nbytes)
+
 
 class Part:
     """The arms from place `begin` to `end` of all, as `Rows` that are asked for by place.
@@ -76,10 +80,15 @@ class Round:
     thresholds: FloatArray
 
     @classmethod
-    def of(cls, scoring: Scoring, ranks: Ranks, key: Keys) -> "Round":
-        """What a policy's scores and a constraint say of any arm."""
-        bare = replace(ranks, of_arm=None, begin=0)
-        return cls(scoring.of_part(None, 0), bare, key, ranks.nothing_known)
+    def of(cls, scoring: Scoring, ranks: Ranks, key: Keys, known: tuple[IntArray, FloatArray] | None = None) -> "Round":
+        """What a policy's scores and a constraint say of any arm.
+
+        known: the places and the features of some arms, that another must not be below if it is to be chosen.
+        """
+        thresholds = ranks.nothing_known
+        if known is not None and known[0].size:
+            _, thresholds = ranks.reduce(known[0], scoring.score(known[1], known[0])[0].value, key)
+        return cls(scoring.of_part(None, 0), replace(ranks, of_arm=None, begin=0), key, thresholds)
 
     def look_through(self, part: Part, groups: NDArray[Any] | None, caps: FloatArray | None) -> Found:
         """The arms of a part that could be chosen. groups, caps: `(part.n_arms,)`, of its arms."""
