@@ -36,7 +36,7 @@ from armful.policies import (
     load,
 )
 from armful.ridge import RidgeState
-from armful.scan import Table
+from armful.scan import ParquetTable, Table
 from armful.simulation import simulate
 from armful.trajectories import Trajectories
 
@@ -66,6 +66,7 @@ __all__ = [
     "NestedQuotas",
     "Objective",
     "OneOf",
+    "ParquetTable",
     "Path",
     "Policy",
     "PrecisionError",

@@ -89,7 +89,7 @@ CONSTRAINTS = ["TopK", "AtMost", "at most", "at least", "exactly", "nested"]
 @given(
     kind=st.sampled_from(KINDS),
     constraint=st.sampled_from(CONSTRAINTS),
-    n=st.integers(513, 2600),
+    n=st.integers(1025, 2600),
     d=st.integers(1, 9),
     part=st.floats(0.002, 0.4),
     seed=st.integers(0, 2**32 - 1),

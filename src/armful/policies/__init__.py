@@ -3,7 +3,8 @@
 from armful.policies.choice import Choice
 from armful.policies.epsilon_greedy import EpsilonGreedy
 from armful.policies.explanation import Explanation
-from armful.policies.policy import Policy, load
+from armful.policies.loading import load
+from armful.policies.policy import Policy
 from armful.policies.scores import Scores
 from armful.policies.thompson import ArmwiseThompson, CombLinTS
 from armful.policies.ucb import C2UCB, CappedC2UCB, CombLinUCB

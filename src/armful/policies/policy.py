@@ -4,37 +4,32 @@ import copy
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from armful import checks, openfile
 from armful.arms import Arms
-from armful.blocks import BLOCK
 from armful.checks import FloatArray
 from armful.constraints import Constraint
-from armful.constraints.selection import Selection
-from armful.errors import FileFormatError
 from armful.objectives import Objective
 from armful.policies.choice import Choice
 from armful.policies.explanation import Problem
+from armful.policies.from_many import choose_from_many, choose_on_cluster
 from armful.policies.scores import Scores
 from armful.randomness import Streams
 from armful.ridge import RidgeState
 from armful.scan import Table
-from armful.scan.choosing import RankedConstraint, choose_from
+from armful.scan.choosing import RankedConstraint
 from armful.scan.chunks import is_dask
-from armful.scan.cluster import ClusterArms, learned_on
+from armful.scan.cluster import learned_on
 from armful.scan.many import many_arms, refuse_too_many, refuse_undivided, refuse_unfit
-from armful.scan.memory import memory_of
-from armful.scan.rows import Rows, WholeTable
-from armful.scan.scoring import Scoring
+from armful.scan.rows import WholeTable
 
 Seed = int | Generator | None
 
@@ -97,15 +92,17 @@ class Policy:
             raise ValueError(f"constraint must be one of armful's or your own, like TopK(10), got {constraint!r}")
         if client is not None or is_dask(X):
             refuse_undivided(self, constraint, objective)
-            return self._choose_on_cluster(X, cast(RankedConstraint, constraint), caps, client)
+            with self._unchanged_if_refused():
+                return choose_on_cluster(self, X, cast(RankedConstraint, constraint), caps, client)
         if objective is None and (rows := many_arms(X, self.n_features, constraint, self)) is not None:
-            return self._choose_from_many(rows, cast(RankedConstraint, constraint), caps)
+            with self._unchanged_if_refused():
+                return choose_from_many(self, rows, cast(RankedConstraint, constraint), caps)
         arms = self._arms(X, caps)
         if isinstance(X, Table):
             refuse_too_many(X, constraint, objective)
         with self._unchanged_if_refused():
             problem = Problem(arms, self.score_all(arms, constraint.k), constraint, objective)
-            picked = problem.solve(constraint, self._generator)
+            picked = problem.solve(constraint, self.generator)
         if self.samples and picked.ratio != 1:
             warnings.warn(
                 f"{type(self).__name__} with an approximate choice (ratio {picked.ratio:.3g}) may lose linearly in the "
@@ -125,31 +122,6 @@ class Policy:
             chosen_from=partial(_given, problem),
             ids=X.ids_of(i) if isinstance(X, Table) else None,
         )
-
-    def _choose_from_many(self, rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:
-        """The same, looking closely only at the arms that could be chosen."""
-        scoring = Scoring(self, constraint.k, self._caps(caps, rows.n_arms))
-        table = rows if isinstance(rows, Table) else None
-        with self._unchanged_if_refused():
-            memory = None if table is None else memory_of(table, self)
-            picked = choose_from(rows, scoring, constraint, self._generator, memory)
-        i = picked.indices
-        features, ids = rows.take(i), None if table is None else table.ids_of(i)
-        if memory is not None:
-            memory.keep(i, features)
-        return _chosen(picked, features, ids, scoring, partial(_all_scored, scoring, rows, constraint))
-
-    def _choose_on_cluster(self, X: Any, constraint: RankedConstraint, caps: ArrayLike | None, client: Any) -> Choice:
-        """The same on a dask cluster, whose workers look at their parts of the arms."""
-        arms = ClusterArms.of(X, client, self.n_features)
-        if arms.n_arms <= BLOCK:  # no more than a choice may bring here anyway
-            features, ids = arms.take(np.arange(arms.n_arms))
-            choice = self.choose(features, constraint, caps=caps)
-            return choice if ids is None else replace(choice, ids=ids[choice.indices])
-        scoring = Scoring(self, constraint.k, self._caps(caps, arms.n_arms))
-        with self._unchanged_if_refused():
-            picked, features, ids = arms.choose(scoring, constraint, self._generator, self)
-        return _chosen(picked, features, ids, scoring, partial(_not_here, arms.n_arms))
 
     def scores(self, X: ArrayLike | Table, k: int, *, caps: ArrayLike | None = None) -> FloatArray:
         """The score of every row of `X`, `(n_arms,)`, when at most `k` are to be chosen."""
@@ -242,7 +214,7 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write options, state and random generator to an open format; `armful.load` goes on from there."""
-        kind, generator = type(self), self._generator
+        kind, generator = type(self), self.generator
         try:
             header = {
                 "class": f"{kind.__module__}:{kind.__qualname__}",
@@ -269,14 +241,15 @@ class Policy:
     def _arms(self, X: ArrayLike | Table, caps: ArrayLike | None) -> Arms:
         if isinstance(X, Table):
             refuse_unfit(X, self.n_features)
-            return WholeTable(X, self.state, self._caps(caps, X.n_arms))
+            return WholeTable(X, self.state, self.check_caps(caps, X.n_arms))
         arms = Arms(X, self.state)
-        arms.caps = self._caps(caps, arms.n_arms)
+        arms.caps = self.check_caps(caps, arms.n_arms)
         if arms.X.ndim != 2:
             raise ValueError(f"features must have shape (n_arms, {self.n_features}), got {arms.X.shape}")
         return arms
 
-    def _caps(self, caps: ArrayLike | None, n_arms: int) -> FloatArray | None:
+    def check_caps(self, caps: ArrayLike | None, n_arms: int) -> FloatArray | None:
+        """One cap for each arm, for a policy that takes them."""
         if caps is None:
             return None
         if not self.takes_caps:
@@ -286,15 +259,16 @@ class Policy:
     @contextmanager
     def _unchanged_if_refused(self) -> Iterator[None]:
         """Put the generator back where it was if what happens inside fails."""
-        before = self._generator.bit_generator.state
+        before = self.generator.bit_generator.state
         try:
             yield
-        except Exception:
-            self._generator.bit_generator.state = before
+        except BaseException:
+            self.generator.bit_generator.state = before
             raise
 
     @property
-    def _generator(self) -> Generator:
+    def generator(self) -> Generator:
+        """Where a single learner draws from."""
         if isinstance(self.rng, Streams):
             raise TypeError("this policy is a batch of repetitions; choose and save are for a single one")
         return self.rng
@@ -304,84 +278,11 @@ def _given(problem: Problem) -> Problem:
     return problem
 
 
-def _chosen(
-    picked: Selection,
-    features: FloatArray,
-    ids: NDArray[Any] | None,
-    scoring: Scoring,
-    chosen_from: Callable[[], Problem],
-) -> Choice:
-    """A choice from arms of which only the chosen ones are at hand."""
-    i = picked.indices
-    scores: Scores = scoring.score(features, i)[0] if i.size else Scores.uncapped(np.zeros(0), np.zeros(0))
-    return Choice(
-        indices=i,
-        features=features,
-        value=picked.value,
-        ratio=picked.ratio,
-        mean=scores.mean,
-        bonus=scores.bonus,
-        scores=scores.value,
-        capped=scores.capped,
-        chosen_from=chosen_from,
-        ids=ids,
-    )
-
-
-def _not_here(n_arms: int) -> Problem:
-    raise ValueError(
-        f"explain needs the scores of all {n_arms} arms on one machine, and these were chosen on a cluster: "
-        "shortlist there with TopK, choose from shortlist.features here, and explain that"
-    )
-
-
-def _all_scored(scoring: Scoring, rows: Rows, constraint: Constraint) -> Problem:
-    """What was chosen from, worked out when it is asked for."""
-    arms = WholeTable(rows, scoring.state, scoring.caps)
-    return Problem(arms, scoring.score_arms(arms), constraint)
-
-
 def _seeded(seed: Seed) -> Generator:
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
         raise ValueError(f"seed must be a whole number of at least 0, a Generator or None, got {seed!r}") from None
-
-
-def load(path: str | os.PathLike[str]) -> Policy:
-    """The policy that `save` wrote: it goes on exactly as the saved one would have."""
-    header, arrays = openfile.read(path, "policy")
-    kind = _find_class(str(header.get("class")), path)
-    state = RidgeState.from_arrays(header.get("ridge"), arrays, path)
-    try:
-        policy = kind(**header["options"])
-        policy.rng = _restored_generator(header["generator"])
-        policy.state = state
-    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
-        raise FileFormatError(f"{path} does not fit {kind.__name__} of this armful: {error}") from None
-    return policy
-
-
-def _restored_generator(state: dict[str, Any]) -> Generator:
-    kind = getattr(np.random, state["bit_generator"])
-    if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
-        raise ValueError(f"{state['bit_generator']} is no bit generator of numpy")
-    bits = kind()
-    bits.state = state
-    return Generator(bits)
-
-
-def _find_class(name: str, path: str | os.PathLike[str]) -> type[Policy]:
-    for kind in _subclasses(Policy):
-        if f"{kind.__module__}:{kind.__qualname__}" == name:
-            return kind
-    raise FileFormatError(f"{path} holds a policy of class {name}; import the module that defines it, then load again")
-
-
-def _subclasses(kind: type[Policy]) -> Iterator[type[Policy]]:
-    for child in kind.__subclasses__():
-        yield child
-        yield from _subclasses(child)
 
 
 def _option_names(kind: type[Policy]) -> list[str]:

@@ -1,0 +1,90 @@
+"""Choosing from many arms, here or on a cluster."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from armful.blocks import LONE
+from armful.checks import FloatArray
+from armful.constraints import Constraint
+from armful.constraints.selection import Selection
+from armful.policies.choice import Choice
+from armful.policies.explanation import Problem
+from armful.policies.scores import Scores
+from armful.scan import Table
+from armful.scan.choosing import RankedConstraint, choose_from
+from armful.scan.cluster import ClusterArms
+from armful.scan.memory import memory_of
+from armful.scan.rows import Rows, WholeTable
+from armful.scan.scoring import Scoring
+
+if TYPE_CHECKING:
+    from armful.policies.policy import Policy
+
+
+def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:
+    """The choice of a policy, looking closely only at the arms that could be chosen."""
+    scoring = Scoring(policy, constraint.k, policy.check_caps(caps, rows.n_arms))
+    table = rows if isinstance(rows, Table) else None
+    memory = None if table is None else memory_of(table, policy)
+    picked = choose_from(rows, scoring, constraint, policy.generator, memory)
+    i = picked.indices
+    features, ids = rows.take(i), None if table is None else table.ids_of(i)
+    if memory is not None:
+        memory.keep(i, features)
+    return _chosen(picked, features, ids, scoring, partial(_all_scored, scoring, rows, constraint))
+
+
+def choose_on_cluster(
+    policy: "Policy", X: Any, constraint: RankedConstraint, caps: ArrayLike | None, client: Any
+) -> Choice:
+    """The same on a dask cluster, whose workers look at their parts of the arms."""
+    arms = ClusterArms.of(X, client, policy.n_features)
+    if arms.n_arms <= LONE:  # no more than a choice may bring here anyway
+        features, ids = arms.take(np.arange(arms.n_arms))
+        choice = policy.choose(features, constraint, caps=caps)
+        return choice if ids is None else replace(choice, ids=ids[choice.indices])
+    scoring = Scoring(policy, constraint.k, policy.check_caps(caps, arms.n_arms))
+    picked, features, ids = arms.choose(scoring, constraint, policy.generator, policy)
+    return _chosen(picked, features, ids, scoring, partial(_not_here, arms.n_arms))
+
+
+def _chosen(
+    picked: Selection,
+    features: FloatArray,
+    ids: NDArray[Any] | None,
+    scoring: Scoring,
+    chosen_from: Callable[[], Problem],
+) -> Choice:
+    """A choice from arms of which only the chosen ones are at hand."""
+    i = picked.indices
+    scores: Scores = scoring.score(features, i)[0] if i.size else Scores.uncapped(np.zeros(0), np.zeros(0))
+    return Choice(
+        indices=i,
+        features=features,
+        value=picked.value,
+        ratio=picked.ratio,
+        mean=scores.mean,
+        bonus=scores.bonus,
+        scores=scores.value,
+        capped=scores.capped,
+        chosen_from=chosen_from,
+        ids=ids,
+    )
+
+
+def _not_here(n_arms: int) -> Problem:
+    raise ValueError(
+        f"explain needs the scores of all {n_arms} arms on one machine, and these were chosen on a cluster: "
+        "shortlist there with TopK, choose from shortlist.features here, and explain that"
+    )
+
+
+def _all_scored(scoring: Scoring, rows: Rows, constraint: Constraint) -> Problem:
+    """What was chosen from, worked out when it is asked for."""
+    arms = WholeTable(rows, scoring.state, scoring.caps)
+    return Problem(arms, scoring.score_arms(arms), constraint)
