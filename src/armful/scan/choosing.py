@@ -70,7 +70,7 @@ def choose_from(
     if memory is not None:
         memory.bring_to(scoring.state)
     ranks = constraint.ranks
-    looking, pool = Looking(scoring, rows, ranks, key, memory), Pool(ranks, key)
+    looking, pool = Looking(scoring, rows, ranks, memory), Pool(ranks, key)
     if memory is not None and memory.chosen.size:
         chosen, features = memory.drop_chosen()
         looking.thresholds = ranks.reduce(*looking.exact(features, chosen)[:2], key)[1]

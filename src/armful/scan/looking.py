@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints.ranks import Ranks
-from armful.randomness import Keys
 from armful.scan.memory import MARGIN, Memory
 from armful.scan.rounding import Rounding, interval
 from armful.scan.rows import Rows
@@ -39,8 +38,8 @@ class Looking:
     thresholds: what an arm's score must not be below, by group (see `Ranks.reduce`); they rise as more is known.
     """
 
-    def __init__(self, scoring: Scoring, rows: Rows, ranks: Ranks, key: Keys, memory: Memory | None) -> None:
-        self.scoring, self.rows, self.ranks, self.key = scoring, rows, ranks, key
+    def __init__(self, scoring: Scoring, rows: Rows, ranks: Ranks, memory: Memory | None) -> None:
+        self.scoring, self.rows, self.ranks = scoring, rows, ranks
         self.thresholds = ranks.nothing_known
         self._plain = Rounding.of(scoring.state, np.float64)
         self._single = Rounding.of(scoring.state, np.float32)
@@ -92,13 +91,9 @@ class Looking:
         low = self.scoring.assumed(X, places, low_mean, low_width)
         high = self.scoring.assumed(X, places, high_mean, high_width)
         lowest, highest = self.scoring.lowest(low, high), self.scoring.highest(low, high)
-        thresholds = self.thresholds
-        left = np.flatnonzero(highest >= self.ranks.at_arms(thresholds, slice(int(places[0]), int(places[-1]) + 1)))
-        if left.size > PAYS * places.size:  # these arms themselves tell more
-            _, raised = self.ranks.reduce(places[left], lowest[left], self.key)
-            left = left[highest[left] >= self.ranks.at_arms(raised, places[left])]
-        in_question = np.count_nonzero(lowest[left] < highest[left])
-        if in_question > PAYS * places.size and np.isfinite(thresholds).any():
+        threshold = self.ranks.at_arms(self.thresholds, slice(int(places[0]), int(places[-1]) + 1))
+        left = highest >= threshold
+        if np.count_nonzero(left & (lowest < threshold)) > PAYS * places.size:  # float32 does not tell them apart
             self._screen_pays = False
             return None
         return places[left], lowest[left], highest[left]

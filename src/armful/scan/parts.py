@@ -93,7 +93,7 @@ class Round:
     def look_through(self, part: Part, groups: NDArray[Any] | None, caps: FloatArray | None) -> Found:
         """The arms of a part that could be chosen. groups, caps: `(part.n_arms,)`, of its arms."""
         ranks = replace(self.ranks, of_arm=groups, begin=part.begin)
-        looking = Looking(self.scoring.of_part(caps, part.begin), part, ranks, self.key, None)
+        looking = Looking(self.scoring.of_part(caps, part.begin), part, ranks, None)
         pool = Pool(ranks, self.key)
         looking.thresholds = self.thresholds
         for i, block in enumerate(part.blocks):
