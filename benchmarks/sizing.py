@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Machine:
-    """Measured on two shared cores (benchmarks/scan.py, tests of the cluster), but for the network, which is assumed."""
+    """Measured on two shared cores (benchmarks/scan.py; dask on them), but for the network, which is assumed."""
 
     pass_bytes: float = 9e9  # a second and core: X @ theta from memory
     read_bytes: float = 4e9  # a second: a table that the operating system still holds
@@ -19,28 +19,23 @@ class Machine:
     network_bytes: float = 1.25e8  # a second: 1 Gbit/s
 
 
-D, CHOSEN, PART_ROWS = 50, 0.01, 1_000_000
+D, CHOSEN, PART_ROWS, BASE_MEMORY = 50, 0.01, 1_000_000, 150e6
 
 
 def row(n: int, machine: Machine, *, cores: int = 2) -> list[str]:
     features = 8 * n * D
     k = int(CHOSEN * n)
     here = features * (machine.table_passes / machine.pass_bytes / cores + 1 / machine.read_bytes)
-    memory = 3 * cores * 24 * 2**20 + 12 * n + 2 * 8 * k * D
+    gathered = 24 * k + 8 * k * D  # candidates and features of the chosen, to the client
+    memory = BASE_MEMORY + 3 * cores * 24 * 2**20 + 12 * n + 2 * 8 * k * D
     cells = [f"{n:,}", size(features), size(memory), seconds(here)]
     for workers in (4, 16, 64):
         parts = max(n // PART_ROWS, workers)
         work = features * (machine.fresh_passes / machine.pass_bytes + 1 / machine.read_bytes) / workers
-        gathered = 24 * k + 8 * k * D  # candidates and features of the chosen, to the client
         cells.append(
             seconds(work + machine.round_seconds + machine.part_seconds * parts + gathered / machine.network_bytes)
         )
-    return [*cells, size(24 * k + 8 * k * D + parts_bytes(n))]
-
-
-def parts_bytes(n: int) -> float:
-    """What is told to the parts: the state, once for each of 64 workers."""
-    return 64 * 24 * (D + 1) ** 2
+    return [*cells, size(gathered)]
 
 
 def size(n_bytes: float) -> str:

@@ -2,25 +2,21 @@
 
 import math
 import os
-from collections.abc import Callable
-from functools import cached_property, lru_cache, partial
-from typing import Any, Self
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dtpqrt, dtrtri
 
 from armful import checks, openfile
 from armful.blocks import multiply, row_norms
 from armful.checks import FloatArray
 from armful.errors import FileFormatError, PrecisionError
+from armful.roots import diagonal, inverted, ridge_rows, stacked_root
 from armful.weighting import check_weights, whiten
 
 LEARNED_AT_A_TIME = 2048
 """Rows that go into one QR: from a million rows, one of all of them would need several times their memory."""
-
-QR_BLOCK = 16
-"""Columns of a QR worked on together: about the fastest from 50 features to 500."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 LARGEST_WIDTH_ERROR = 1e-6
@@ -80,12 +76,12 @@ class RidgeState:
         seen = r.shape[-1] if w is None else w.sum(axis=-1)
         if shock > 0 and r.size:  # all rows at once: each depends on the others
             rows = whiten(_beside(X, r), np.ones(r.shape) if w is None else w, shock)
-            return self._updated(_stacked_root(self._root, rows), np.asarray(self._n + seen))
+            return self._updated(stacked_root(self._root, rows), np.asarray(self._n + seen))
         root = self._root
         for begin in range(0, r.shape[-1], LEARNED_AT_A_TIME):
             part = (..., slice(begin, begin + LEARNED_AT_A_TIME))
             rows = _beside(X[(*part, slice(None))], r[part])
-            root = _stacked_root(root, rows if w is None else whiten(rows, w[part], 0.0))
+            root = stacked_root(root, rows if w is None else whiten(rows, w[part], 0.0))
         return self._updated(root, np.asarray(self._n + seen))
 
     def __add__(self, other: "RidgeState") -> Self:
@@ -93,7 +89,7 @@ class RidgeState:
         if not isinstance(other, RidgeState):
             return NotImplemented
         self.refuse_unlike(other)
-        return self._updated(_stacked_root(self._root, other._root, triangle=True), np.asarray(self._n + other._n))
+        return self._updated(stacked_root(self._root, other._root, triangle=True), np.asarray(self._n + other._n))
 
     def discount(self, factor: float) -> Self:
         """Forget a little: `V <- g V + (1 - g) ridge I`, `b <- g b`, for a world that drifts."""
@@ -137,7 +133,7 @@ class RidgeState:
         The root is taken with a positive diagonal, the only such one, so that the same normals give the same sample
         in whatever order and grouping the state was learned.
         """
-        signs = np.sign(_diagonal(self._solved[..., :-1, :-1]))
+        signs = np.sign(diagonal(self._solved[..., :-1, :-1]))
         return self.theta + (self._inverse_root @ (signs * standard_normals)[..., None])[..., 0]
 
     @property
@@ -191,13 +187,13 @@ class RidgeState:
     @property
     def log_det(self) -> FloatArray:
         """`log det V`, `(...)`."""
-        return np.asarray(2 * np.log(np.abs(_diagonal(self._solved[..., :-1, :-1]))).sum(axis=-1))
+        return np.asarray(2 * np.log(np.abs(diagonal(self._solved[..., :-1, :-1]))).sum(axis=-1))
 
     @property
     def log_det_gain(self) -> FloatArray:
         """`log det(V / ridge)`: 0 before anything is learned, `(...)`."""
-        diagonal = np.abs(_diagonal(self._solved[..., :-1, :-1]))
-        return np.asarray(np.maximum(2 * np.log(diagonal / math.sqrt(self.ridge)).sum(axis=-1), 0.0))
+        lengths = np.abs(diagonal(self._solved[..., :-1, :-1]))
+        return np.asarray(np.maximum(2 * np.log(lengths / math.sqrt(self.ridge)).sum(axis=-1), 0.0))
 
     # -- the batch -----------------------------------------------------------------------------------
 
@@ -281,12 +277,12 @@ class RidgeState:
     @cached_property
     def _solved(self) -> FloatArray:
         """`[[R, z], [0, rho]]`: R'R = V, R theta = z, rho^2 the residual."""
-        return _stacked_root(self._root, _ridge_rows(self.n_features, self.ridge, self.batch), triangle=True)
+        return stacked_root(self._root, ridge_rows(self.n_features, self.ridge, self.batch), triangle=True)
 
     @cached_property
     def _inverse_root(self) -> FloatArray:
         """`R^-1`, so that width(x) = |x R^-1|: the inverse of the triangle, which is as exact as substitution."""
-        return _one_by_one(dtrtri, self.root)
+        return inverted(self.root)
 
     def _refuse_lost_ridge(self) -> None:
         """Raise where rounding in the QR has grown to the size of the ridge.
@@ -312,26 +308,6 @@ def _beside(X: FloatArray, rewards: FloatArray) -> FloatArray:
     return np.concatenate([X, rewards[..., None]], axis=-1)
 
 
-def _stacked_root(root: FloatArray, rows: FloatArray, *, triangle: bool = False) -> FloatArray:
-    """The triangular square root of `root' root + rows' rows`. triangle: the rows are one too."""
-    qr = partial(dtpqrt, rows.shape[-2] if triangle else 0, min(root.shape[-1], QR_BLOCK))
-    return _one_by_one(qr, root, rows)
-
-
-def _one_by_one(lapack: Callable[..., Any], *stacks: FloatArray) -> FloatArray:
-    """What `lapack` makes of `(..., m, n)` matrices, each by itself: a batch gets the bits that single ones get."""
-    if stacks[0].ndim == 2:
-        return np.ascontiguousarray(lapack(*stacks)[0])
-    flat = [stack.reshape(-1, *stack.shape[-2:]) for stack in stacks]
-    return np.array([lapack(*each)[0] for each in zip(*flat, strict=True)]).reshape(stacks[0].shape)
-
-
-@lru_cache(maxsize=8)
-def _ridge_rows(d: int, ridge: float, batch: tuple[int, ...]) -> FloatArray:
-    """Rows whose square is `ridge I`, with rewards of 0."""
-    return np.broadcast_to(math.sqrt(ridge) * np.eye(d, d + 1), (*batch, d, d + 1))
-
-
 def _frozen(array: FloatArray) -> FloatArray:
     """The array, which nobody can change any more: a state is a value."""
     array.flags.writeable = False
@@ -344,7 +320,3 @@ def _refuse_overflow(rows: FloatArray, *results: FloatArray) -> None:
         return
     checks.refuse_not_finite("features", rows)
     raise PrecisionError("a mean or a width is beyond the range of float64; scale the features down")
-
-
-def _diagonal(matrix: FloatArray) -> FloatArray:
-    return np.diagonal(matrix, axis1=-2, axis2=-1)
