@@ -8,6 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
+import armful
 from armful import FileFormatError, openfile
 
 ARRAYS = {"root": np.arange(12.0).reshape(3, 4), "n": np.array(3.0)}
@@ -146,3 +147,15 @@ def test_headers_of_others_are_refused(tmp_path):
     assert refusal(npz(path, **{"header.json": header(version=openfile.VERSION + 1)})) == (
         f"has layout version {openfile.VERSION + 1}; this armful reads version {openfile.VERSION}: upgrade armful"
     )
+
+
+def test_a_place_where_no_file_can_be_is_named_as_the_user_named_it(tmp_path):
+    policy = armful.C2UCB(n_features=2)
+    with pytest.raises(IsADirectoryError, match=rf"^{tmp_path} is a folder; give the name of a file in it$"):
+        policy.save(tmp_path)
+    with pytest.raises(FileNotFoundError, match=rf"^there is no folder {tmp_path}/none to write p.npz to$"):
+        policy.save(tmp_path / "none" / "p.npz")
+    with pytest.raises(FileNotFoundError, match=rf"^{tmp_path}/p.npz is not there$"):
+        armful.load(tmp_path / "p.npz")
+    with pytest.raises(IsADirectoryError, match=rf"^{tmp_path} is a folder; a file that armful saved is expected$"):
+        armful.load(tmp_path)

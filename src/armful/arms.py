@@ -1,6 +1,7 @@
 """What can be chosen from, seen through what was learned so far."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,6 +55,11 @@ class Arms:
     def norm(self) -> FloatArray:
         """`|x|`, `(..., n_arms)`."""
         return row_norms(np.asarray(self.X, dtype=np.float64))
+
+    def names(self, indices: IntArray) -> list[Any]:
+        """What some arms are called: by their numbers."""
+        names: list[Any] = indices.tolist()
+        return names
 
     def rows(self, indices: IntArray) -> FloatArray:
         """The features of some arms, `(k, n_features)`."""

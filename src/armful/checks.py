@@ -96,8 +96,13 @@ def floats(name: str, values: ArrayLike) -> FloatArray:
             raise TypeError
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError):
-        kind = f"an array of {values.dtype}" if isinstance(values, np.ndarray) else type(values).__name__
-        raise ValueError(f"{name} must be an array of real numbers, got {kind}") from None
+        raise ValueError(f"{name} must be an array of real numbers, got {_kind(values)}") from None
+
+
+def _kind(values: Any) -> str:
+    if isinstance(values, list | tuple) and values and isinstance(values[0], str):
+        return f"words like {values[0]!r}"
+    return f"an array of {values.dtype}" if isinstance(values, np.ndarray) else type(values).__name__
 
 
 def refuse_not_finite(name: str, array: FloatArray, first_row: int = 0) -> None:

@@ -22,6 +22,7 @@ Arrays = Mapping[str, NDArray[Any]]
 def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Arrays) -> None:
     """Write the file whole or not at all: an older file at `path` stays until the new one is complete."""
     target = Path(path)
+    _refuse_place(target)
     text = json.dumps({"format": "armful", "kind": kind, "version": VERSION, **header}, default=_as_json)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
@@ -41,8 +42,12 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             contents = {name: archive[name] for name in archive.files}
         header = json.loads(str(contents.pop("header.json")))
-    except (FileNotFoundError, IsADirectoryError, PermissionError):
-        raise
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} is not there") from None
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{path} is a folder; a file that armful saved is expected") from None
+    except PermissionError:
+        raise PermissionError(f"there is no right to read {path}") from None
     except Exception:  # numpy, zipfile and zlib meet damage with a dozen kinds of exception
         raise FileFormatError(f"{path} is not an armful file, or it is damaged") from None
     if not isinstance(header, dict) or header.get("format") != "armful":
@@ -54,6 +59,16 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
     if header.get("kind") != kind:
         raise FileFormatError(f"{path} holds a {header.get('kind')}, expected a {kind}")
     return header, contents
+
+
+def _refuse_place(target: Path) -> None:
+    """Refuse a place where no file can be written, by the name that the user gave it."""
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; give the name of a file in it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} to")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"there is no right to write in {target.parent}")
 
 
 def _as_json(value: object) -> object:

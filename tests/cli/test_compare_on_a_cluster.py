@@ -105,7 +105,10 @@ def test_workers_and_a_cluster_are_not_both_taken(folder):
 def test_without_dask_the_sentence_says_what_to_install(folder):
     hidden = f"import sys; sys.modules['distributed'] = None; {MAIN}"
     done = compare("--cluster", "tcp://127.0.0.1:1", cwd=folder, main=hidden)
-    assert (done.returncode, done.stderr) == (1, "armful: a cluster needs distributed: pip install 'armful[dask]'\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "armful: a cluster needs distributed: pip install '.[dask]' in a clone of armful\n",
+    )
 
 
 def test_an_address_that_does_not_answer_gets_one_sentence_and_nothing_is_begun(folder):

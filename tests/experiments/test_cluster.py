@@ -347,5 +347,7 @@ def test_the_address_of_a_worker_is_not_taken_for_a_schedulers(crew):
 
 def test_without_dask_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ValueError, match=r"^a cluster needs distributed: pip install 'armful\[dask\]'$"):
+    with pytest.raises(
+        ValueError, match=r"^a cluster needs distributed: pip install '\.\[dask\]' in a clone of armful$"
+    ):
         connected("tcp://127.0.0.1:8786").__enter__()

@@ -368,3 +368,13 @@ def test_a_policy_that_bounds_its_scores_on_one_side_only_is_scored_in_full():
     X = np.random.default_rng(0).standard_normal((2000, 3))
     policy = OneSided(n_features=3, seed=0)
     assert_plain(policy, Table.wrap(X), X, TopK(5))
+
+
+def test_an_explanation_calls_arms_by_their_ids():
+    X = np.arange(2000.0)[:, None]
+    policy = C2UCB(n_features=1, seed=0)
+    policy.learn([[1.0]], [1.0])
+    (arm,) = policy.choose(Table.wrap(X, ids=np.arange(2000) + 7_000_000), TopK(1)).explain().arms
+    assert (arm["arm"], arm["runner_up"]) == (7_001_999, [7_001_998])
+    (arm,) = policy.choose(X, TopK(1)).explain().arms
+    assert (arm["arm"], arm["runner_up"]) == (1999, [1998])

@@ -552,7 +552,9 @@ def test_a_worker_without_armful_is_refused(tmp_path):
 
 def test_what_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ModuleNotFoundError, match=r"^a cluster needs distributed: pip install 'armful\[dask\]'$"):
+    with pytest.raises(
+        ModuleNotFoundError, match=r"^a cluster needs distributed: pip install '\.\[dask\]' in a clone of armful$"
+    ):
         choose_on("tcp://somewhere")
 
 

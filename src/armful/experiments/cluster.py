@@ -207,4 +207,4 @@ def _distributed() -> Any:
     try:
         return importlib.import_module("distributed")
     except ImportError as error:
-        raise ValueError(f"a cluster needs {error.name}: pip install 'armful[dask]'") from None
+        raise ValueError(f"a cluster needs {error.name}: pip install '.[dask]' in a clone of armful") from None

@@ -65,8 +65,9 @@ class Problem:
 class Explanation:
     """Why a set was chosen; print it for a table.
 
-    arms: a record for each chosen arm: `arm`, `mean`, `bonus`, `cap` (None without), `score`, `runner_up` (the arms
-    that come in when this one is not to be had, several if the set is rearranged) and `loss` (what that costs).
+    arms: a record for each chosen arm: `arm` (its id, or its row where arms have none), `mean`, `bonus`, `cap` (None
+    without), `score`, `runner_up` (the arms that come in when this one is not to be had, several if the set is
+    rearranged) and `loss` (what that costs).
     prices: a record for each limit that binds: `limit`, and `price`: what the set would be worth more if it were
     loosened by one.
     """
@@ -94,7 +95,7 @@ def _arm(problem: Problem, indices: IntArray, value: float, arm: int, rng: np.ra
     scores = problem.scores
     cap = float(np.broadcast_to(scores.cap, scores.value.shape)[arm])
     record: dict[str, Any] = {
-        "arm": arm,
+        "arm": problem.arms.names(np.array([arm]))[0],
         "mean": float(scores.mean[arm]),
         "bonus": float(scores.bonus[arm]),
         "cap": cap if np.isfinite(cap) else None,
@@ -106,7 +107,7 @@ def _arm(problem: Problem, indices: IntArray, value: float, arm: int, rng: np.ra
         return {**record, "runner_up": None, "loss": None}
     return {
         **record,
-        "runner_up": np.setdiff1d(without.indices, indices).tolist(),
+        "runner_up": problem.arms.names(np.setdiff1d(without.indices, indices)),
         "loss": _difference(value, without.value),
     }
 

@@ -33,7 +33,7 @@ def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint,
     memory = None if table is None else memory_of(table, policy)
     picked = choose_from(rows, scoring, constraint, policy.generator, memory)
     i = picked.indices
-    features, ids = rows.take(i), None if table is None else table.ids_of(i)
+    features, ids = rows.take(i), rows.ids_of(i)
     if memory is not None:
         memory.keep(i, features)
     return _chosen(picked, features, ids, scoring, partial(_all_scored, scoring, rows, constraint))

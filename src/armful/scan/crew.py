@@ -150,4 +150,4 @@ def imported(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"a cluster needs {error.name}: pip install 'armful[dask]'") from None
+        raise ModuleNotFoundError(f"a cluster needs {error.name}: pip install '.[dask]' in a clone of armful") from None

@@ -65,6 +65,10 @@ class Part:
             return np.asarray(block[indices - begin], dtype=np.float64)
         return self._rows.take(indices - self._first)
 
+    def ids_of(self, indices: IntArray) -> NDArray[Any] | None:
+        """What the arms at these places are called, `(k,)`; None if they have no ids."""
+        return self._rows.ids_of(indices - self._first)
+
 
 @dataclass(frozen=True, eq=False)
 class Round:

@@ -30,6 +30,10 @@ class Rows(Protocol):
         """The rows at `indices`, `(k, n_features)`."""
         ...
 
+    def ids_of(self, indices: IntArray) -> NDArray[Any] | None:
+        """What the arms at `indices` are called, `(k,)`; None if they have no ids."""
+        ...
+
 
 class ArrayRows:
     """An array or a memory-mapped matrix of this round, `(n_arms, n_features)`."""
@@ -48,6 +52,9 @@ class ArrayRows:
     def take(self, indices: IntArray) -> FloatArray:
         """A copy."""
         return np.asarray(self.X[indices], dtype=np.float64)
+
+    def ids_of(self, indices: IntArray) -> None:
+        """Rows of an array have no ids."""
 
 
 def blocks_of(rows: Rows) -> list[slice]:
@@ -95,6 +102,12 @@ class WholeTable(Arms):
     def project(self, theta: FloatArray) -> FloatArray:
         """Block by block."""
         return np.concatenate([self._part(block).project(theta) for block in blocks_of(self.table)])
+
+    def names(self, indices: IntArray) -> list[Any]:
+        """What some arms are called: by their ids, if the table has them."""
+        ids = self.table.ids_of(indices)
+        names: list[Any] = (indices if ids is None else ids).tolist()
+        return names
 
     def rows(self, indices: IntArray) -> FloatArray:
         """The features of some arms."""
