@@ -54,7 +54,7 @@ class Arms:
     @cached_property
     def norm(self) -> FloatArray:
         """`|x|`, `(..., n_arms)`."""
-        return row_norms(np.asarray(self.X, dtype=np.float64))
+        return row_norms(np.ascontiguousarray(self.X, dtype=np.float64))
 
     def names(self, indices: IntArray) -> list[Any]:
         """What some arms are called: by their numbers."""

@@ -12,6 +12,9 @@ BLOCK = 512
 LONE = 2 * BLOCK
 """Up to so many rows are one block: two that overlap would cost more."""
 
+SUMMED = 256
+"""Features summed up at a time."""
+
 Summary = Callable[[FloatArray], tuple[FloatArray, ...]]
 
 
@@ -46,8 +49,17 @@ def multiply(
 
 
 def _product(rows: FloatArray, matrix: FloatArray) -> FloatArray:
-    """`rows @ matrix`, laid out in memory column by column: both the product and sums over columns are faster so."""
-    return np.swapaxes(np.swapaxes(matrix, -1, -2) @ np.swapaxes(rows, -1, -2), -1, -2)
+    """`rows @ matrix`, laid out in memory column by column: both the product and sums over columns are faster so.
+
+    Where there are many features, they are summed up so many at a time: BLAS would divide them by itself, in another
+    way with another number of threads, and give other bits.
+    """
+    columns, rows = np.swapaxes(matrix, -1, -2), np.swapaxes(rows, -1, -2)
+    product = columns[..., :SUMMED] @ rows[..., :SUMMED, :]
+    for begin in range(SUMMED, columns.shape[-1], SUMMED):
+        part = slice(begin, begin + SUMMED)
+        product += columns[..., part] @ rows[..., part, :]
+    return np.swapaxes(product, -1, -2)
 
 
 def row_norms(rows: FloatArray) -> FloatArray:

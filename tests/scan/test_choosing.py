@@ -20,7 +20,7 @@ from armful import (
     TopK,
 )
 from armful.scan import looking, many, threads
-from armful.scan.memory import memory_of
+from armful.scan.memory import remembering
 from tests.scan.plain import assert_plain, plain_choice
 
 POLICIES = {
@@ -179,8 +179,13 @@ def test_two_policies_and_two_tables_do_not_share_what_is_remembered():
         policy, X, table = policies[t // 2 % 2], tables[t % 2], wrapped[t % 2]
         choice = assert_plain(policy, table, X, TopK(20))
         policy.learn(choice.features, choice.features[:, 0])
-    assert memory_of(wrapped[0], policies[0]) is not memory_of(wrapped[0], policies[1])
-    assert memory_of(wrapped[0], policies[0]) is not memory_of(wrapped[1], policies[0])
+    kept = set()
+    for policy in policies:
+        for table in wrapped:
+            with remembering(table, policy) as memory:
+                kept.add(id(memory))
+                assert memory.chosen.size == 20
+    assert len(kept) == 4
 
 
 @pytest.mark.parametrize("cores", [1, 2, 5])

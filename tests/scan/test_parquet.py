@@ -1,5 +1,6 @@
 """Arms that stay in Parquet files."""
 
+import os
 import pickle
 from decimal import Decimal
 
@@ -14,6 +15,7 @@ from armful.scan import parquet as parquet_tables
 from armful.scan.parquet import ParquetTable
 from armful.scan.rows import blocks_of
 from tests.scan.plain import assert_plain
+from tests.scan.test_cluster import workers
 
 N, D = 1000, 5
 
@@ -172,9 +174,11 @@ def test_what_is_no_table_of_numbers_is_refused(tmp_path):
     ):
         with pytest.raises(ValueError, match=sentence):
             ParquetTable(tmp_path / "x.parquet", **how)
-    with pytest.raises(FileNotFoundError, match=r"^\S+y.parquet is not there, expected a Parquet file"):
+    with pytest.raises(FileNotFoundError, match=r"^\S+y.parquet is not there, expected a file"):
         ParquetTable(tmp_path / "y.parquet")
-    with pytest.raises(ValueError, match=r"^source must be a Parquet file, a directory of them, or a URI, got Table"):
+    with pytest.raises(
+        ValueError, match=r"^source must be a Parquet file, a directory of them, a URI or a list of these, got Table"
+    ):
         ParquetTable(columns)
     parquet.write_table(columns_of(rows(10))[:0], tmp_path / "empty.parquet")
     with pytest.raises(ValueError, match=r"empty.parquet holds no rows"):
@@ -201,7 +205,7 @@ def test_a_file_that_is_gone_is_named(tmp_path):
     parquet.write_table(columns_of(rows()), tmp_path / "x.parquet")
     table = ParquetTable(tmp_path / "x.parquet")
     (tmp_path / "x.parquet").unlink()
-    with pytest.raises(OSError, match=r"^\S+x.parquet could not be read: "):
+    with pytest.raises(FileNotFoundError, match=r"^\S+x.parquet could not be read: it is not there any more$"):
         table.rows(0, 5)
 
 
@@ -209,3 +213,102 @@ def test_a_table_is_built_from_one(tmp_path):
     X = rows()
     table = Table.build(ParquetTable(written(tmp_path / "x", X)), tmp_path / "x.table", progress=False)
     assert np.array_equal(table.rows(0, N), X)
+
+
+def test_a_list_of_files_is_read_in_its_order(tmp_path):
+    X = rows(30)
+    parts = {"b": X[:10], "a": X[10:20], "c": X[20:]}
+    for name, part in parts.items():
+        parquet.write_table(columns_of(part), tmp_path / f"{name}.parquet")
+    table = ParquetTable([tmp_path / f"{name}.parquet" for name in parts])
+    assert np.array_equal(table.rows(0, 30), X)
+    assert repr(table).endswith("b.parquet and 2 more')")
+
+
+def test_the_index_of_pandas_is_no_feature_unless_it_is_named(tmp_path):
+    indexed = {"__index_level_0__": np.arange(10) * 3}
+    parquet.write_table(columns_of(rows(10), **indexed), tmp_path / "a.parquet")
+    parquet.write_table(columns_of(rows(10)), tmp_path / "b.parquet")
+    assert ParquetTable(tmp_path).columns == [f"x{i}" for i in range(D)]  # one file with an index, one without
+    assert ParquetTable(tmp_path / "a.parquet", id="__index_level_0__").ids_of([2]).tolist() == [6]
+    assert ParquetTable(tmp_path / "a.parquet", columns=["__index_level_0__"]).take([2]).tolist() == [[6.0]]
+
+
+def test_ids_asked_for_that_stand_twice_are_named(tmp_path):
+    X, ids = rows(8), [1, 1, 2, 3, 4, 3, 5, 6]
+    parquet.write_table(columns_of(X, id=ids), tmp_path / "x.parquet", row_group_size=2)
+    table = ParquetTable(tmp_path / "x.parquet")
+    for asked, sentence in (
+        ([1], r"^id 1 stands in rows 0 and 1, so it names no one arm"),
+        ([2, 3], r"^id 3 stands in rows 3 and 5, so"),  # the second after all were found
+        ([2, 9, 8], r"^id 9 is not in the table \(2 of 3 ids are not\); its ids are like 1$"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            table.indices_of(asked)
+    assert table.indices_of([6, 2, 6]).tolist() == [7, 2, 7]
+
+
+def changed(path, n_rows):
+    """Other rows in a file that a table was made of."""
+    before = path.stat().st_mtime_ns
+    parquet.write_table(columns_of(rows(n_rows, seed=1), id=np.arange(n_rows)), path, row_group_size=100)
+    os.utime(path, ns=(before + 10**6, before + 10**6))  # clocks of some filesystems are coarse
+
+
+CHANGED = r"^\S+x.parquet was changed after the ParquetTable was made: make it anew$"
+
+
+@pytest.mark.parametrize("n_rows", [N, N + 1])
+def test_files_that_changed_are_refused(tmp_path, n_rows):
+    path = tmp_path / "x.parquet"
+    parquet.write_table(columns_of(rows(), id=np.arange(N)), path, row_group_size=100)
+    table, policy = ParquetTable(path), C2UCB(n_features=D, seed=0)
+    part = pickle.dumps(table.part(200, 400))
+    changed(path, n_rows)
+    for read in (
+        lambda: table.rows(0, 5),
+        lambda: table.ids_of([3]),
+        lambda: pickle.loads(part).rows(0, 5),
+        lambda: policy.choose(table, TopK(3)),
+    ):
+        with pytest.raises(FileFormatError, match=CHANGED):
+            read()
+    assert np.array_equal(ParquetTable(path).rows(0, 5), rows(n_rows, seed=1)[:5])
+
+
+@pytest.mark.slow
+def test_files_that_changed_are_refused_by_the_workers_of_a_cluster(tmp_path):
+    path = tmp_path / "x.parquet"
+    parquet.write_table(columns_of(rows(), id=np.arange(N)), path, row_group_size=100)
+    table, policy = ParquetTable(path), C2UCB(n_features=D, seed=0)
+    with workers(1, tmp_path) as client:
+        assert policy.choose(table, TopK(3), client=client).ids.size == 3
+        changed(path, N)
+        with pytest.raises(FileFormatError, match=CHANGED):
+            policy.choose(table, TopK(3), client=client)
+        assert policy.choose(ParquetTable(path), TopK(3), client=client).ids.size == 3
+
+
+def test_what_is_no_parquet_file_is_said_to_be_so(tmp_path):
+    Table.build(rows(5), tmp_path / "arms", progress=False)
+    (tmp_path / "x.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "x.txt").write_text("x,y\n1,2\n")
+    for name, sentence in (
+        ("arms", r"arms is an armful table already: open it with armful.Table.open$"),
+        ("x.csv", r"x.csv is a CSV file: make a table of it alone with armful.Table.build$"),
+        ("x.txt", r"x.txt is not a Parquet file; CSV files must end in .csv or .csv.gz$"),
+    ):
+        with pytest.raises(FileFormatError, match=sentence):
+            ParquetTable(tmp_path / name)
+
+
+def test_a_feature_that_looks_like_the_id_is_warned_of(tmp_path):
+    parquet.write_table(columns_of(rows(3), Customer_ID=[1, 2, 3]), tmp_path / "x.parquet")
+    sentence = r"^column 'Customer_ID' is taken as a feature; if it names the arms, say id='Customer_ID'$"
+    with pytest.warns(UserWarning, match=sentence) as warned:
+        ParquetTable(tmp_path / "x.parquet")
+    assert [warning.filename for warning in warned] == [__file__]
+    assert ParquetTable(tmp_path / "x.parquet", id="Customer_ID").n_features == D
+    assert ParquetTable(tmp_path / "x.parquet", columns=["x0", "Customer_ID"]).n_features == 2
+    with pytest.raises(ValueError, match="id must be the name of a column, got int"):
+        ParquetTable(tmp_path / "x.parquet", id=3)

@@ -1,3 +1,4 @@
+import errno
 import gc
 import json
 import os
@@ -11,6 +12,7 @@ import zlib
 from itertools import pairwise
 from pathlib import Path
 
+import dask.array as da
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -107,9 +109,15 @@ def test_ids_are_those_that_were_given(make, ids):
 
 def test_unknown_ids_are_named(make):
     numbers, text = make(features(3), [5, 6, 7]), Table.wrap(features(2), ["a", "b"])
-    assert refusal(ValueError, numbers.indices_of, [5, 9, 8]) == "id 9 is not in the table; its ids are like 5"
-    assert refusal(ValueError, numbers.indices_of, ["5"]) == "id '5' is not in the table; its ids are like 5"
-    assert refusal(ValueError, text.indices_of, ["b", "c"]) == "id 'c' is not in the table; its ids are like 'a'"
+    assert refusal(ValueError, numbers.indices_of, [5, 9, 8]) == (
+        "id 9 is not in the table (2 of 3 ids are not); its ids are like 5"
+    )
+    assert refusal(ValueError, numbers.indices_of, ["5"]) == (
+        "id '5' is not in the table (1 of 1 ids are not); its ids are like 5"
+    )
+    assert refusal(ValueError, text.indices_of, ["b", "c"]) == (
+        "id 'c' is not in the table (1 of 2 ids are not); its ids are like 'a'"
+    )
     assert "whole numbers or" in refusal(ValueError, numbers.indices_of, np.array([5.0]))
 
 
@@ -195,6 +203,16 @@ def test_blocks_are_whole_and_about_24_mib_of_float64():
 
 
 class TestWrap:
+    def test_how_many_ids_stand_more_than_once_is_said(self):
+        message = refusal(ValueError, Table.wrap, features(6), [1, 7, 2, 7, 7, 2])
+        assert message.endswith("but 2 stands in rows 2 and 5 (2 of the ids stand more than once)")
+
+    def test_a_dask_array_is_refused(self):
+        message = refusal(ValueError, Table.wrap, da.ones((3, 2)))
+        assert message.startswith(
+            "features must be in one place, got a dask Array: choose from a dask array with policy"
+        )
+
     @pytest.mark.parametrize("dtype", ["float32", "float64"])
     def test_arrays_in_c_order_are_not_copied(self, dtype):
         X = features(dtype=dtype)
@@ -398,6 +416,17 @@ class TestFile:
     def test_a_missing_file_is_missing(self, tmp_path):
         message = refusal(FileNotFoundError, Table.open, tmp_path / "nowhere")
         assert message.startswith(f"{tmp_path / 'nowhere'} is not there: build")
+
+    def test_what_is_no_path_is_refused(self):
+        assert refusal(ValueError, Table.open, None) == "path must be the name of a file, got NoneType"
+        assert refusal(ValueError, Table.build, features(), None) == "path must be the name of a file, got NoneType"
+
+    def test_a_file_that_may_not_be_read_is_said_to_be_so(self, tmp_path, monkeypatch):
+        def refuse(*_):
+            raise PermissionError(errno.EACCES, "Permission denied", "arms")
+
+        monkeypatch.setattr(tablefile.os, "open", refuse)
+        assert refusal(PermissionError, Table.open, "arms") == "no right to read arms: ask its owner"
 
     def test_what_is_no_table_is_refused(self, tmp_path):
         assert "is a directory" in refusal(FileFormatError, Table.open, tmp_path)

@@ -222,9 +222,13 @@ def _best_of(
     required: IntArray,
     places: IntArray | None,
 ) -> tuple[IntArray, float]:
-    """The best set of required and spare arms, and the least score that was chosen without need."""
+    """The best set of required and spare arms, and the least score whose place an arm not looked at could want.
+
+    Not counted are arms that the finest groups need: of such a group all arms are looked at.
+    """
     spare, needed = spare.copy(), np.zeros(scores.size, dtype=bool)
     needed[required] = True
+    least = np.inf
     for level in levels:
         of_arm = level.groups.of_arm
         taken = np.bincount(of_arm[needed], minlength=len(level.groups.labels))
@@ -236,6 +240,8 @@ def _best_of(
         becomes_needed = place < (level.lower - taken)[of_arm[arms]]
         spare[arms[place >= (level.upper - taken)[of_arm[arms]]]] = False
         needed[arms[becomes_needed]], spare[arms[becomes_needed]] = True, False
+        if level is not levels[0]:
+            least = scores[arms[becomes_needed]].min(initial=least)
     kept = np.flatnonzero(needed)
     candidates = np.flatnonzero(spare)
     low, high = total
@@ -244,7 +250,7 @@ def _best_of(
     forced = max(low - kept.size, 0)
     wanted = candidates[forced:][scores[candidates[forced:]] >= 0]
     taken = np.concatenate([candidates[:forced], wanted])
-    return np.sort(np.concatenate([kept, taken])), float(scores[taken].min(initial=np.inf))
+    return np.sort(np.concatenate([kept, taken])), float(scores[taken].min(initial=least))
 
 
 def _phrase(name: str, number: int) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import importlib
-import logging
 import os
 import pickle
 import sys
@@ -23,6 +22,7 @@ from armful.experiments.plan import Cell
 from armful.experiments.recipe import Recipe, find
 from armful.experiments.results import Result
 from armful.experiments.running import Outcomes, run_cell
+from armful.scan.crew import quiet
 
 CONNECT_SECONDS = 5.0
 """How long a scheduler may take to answer."""
@@ -44,7 +44,7 @@ def connected(address: str) -> Iterator["Cluster"]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)  # told below, in one sentence
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    with _quiet("distributed.client"), client:
+    with quiet("distributed.client"), client:
         yield Cluster(client, address)
 
 
@@ -188,18 +188,6 @@ def _forget(path: str) -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("armful_plan_") and getattr(module, "__file__", None) == path:
             del sys.modules[name]
-
-
-@contextmanager
-def _quiet(name: str) -> Iterator[None]:
-    """A log without tracebacks of what is told in one sentence."""
-    logger = logging.getLogger(name)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 def _distributed() -> Any:

@@ -58,6 +58,8 @@ class Problem:
 
     def _features(self, constraint: Constraint) -> FloatArray | None:
         """The features, for a constraint that may want to see them; one that goes by rank does not."""
+        while hasattr(constraint, "constraint"):  # restricted to some arms
+            constraint = constraint.constraint
         return None if hasattr(constraint, "ranks") else self.arms.X
 
 

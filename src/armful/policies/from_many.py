@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armful.blocks import LONE
-from armful.checks import FloatArray
-from armful.constraints import Constraint
+from armful.checks import FloatArray, IntArray
 from armful.constraints.selection import Selection
 from armful.policies.choice import Choice
 from armful.policies.explanation import Problem
@@ -18,7 +17,7 @@ from armful.policies.scores import Scores
 from armful.scan import Table
 from armful.scan.choosing import RankedConstraint, choose_from
 from armful.scan.cluster import ClusterArms
-from armful.scan.memory import memory_of
+from armful.scan.memory import remembering
 from armful.scan.rows import Rows, WholeTable
 from armful.scan.scoring import Scoring
 
@@ -29,14 +28,13 @@ if TYPE_CHECKING:
 def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:
     """The choice of a policy, looking closely only at the arms that could be chosen."""
     scoring = Scoring(policy, constraint.k, policy.check_caps(caps, rows.n_arms))
-    table = rows if isinstance(rows, Table) else None
-    memory = None if table is None else memory_of(table, policy)
-    picked = choose_from(rows, scoring, constraint, policy.generator, memory)
-    i = picked.indices
-    features, ids = rows.take(i), rows.ids_of(i)
-    if memory is not None:
-        memory.keep(i, features)
-    return _chosen(picked, features, ids, scoring, partial(_all_scored, scoring, rows, constraint))
+    with remembering(rows, policy) as memory:
+        picked = choose_from(rows, scoring, constraint, policy.generator, memory)
+        i = picked.indices
+        features, ids = rows.take(i), rows.ids_of(i)
+        if memory is not None:
+            memory.keep(i, features)
+    return _chosen(picked, features, ids, scoring, partial(_all_scored, scoring, rows, constraint, i))
 
 
 def choose_on_cluster(
@@ -84,7 +82,12 @@ def _not_here(n_arms: int) -> Problem:
     )
 
 
-def _all_scored(scoring: Scoring, rows: Rows, constraint: Constraint) -> Problem:
-    """What was chosen from, worked out when it is asked for."""
+def _all_scored(scoring: Scoring, rows: Rows, constraint: RankedConstraint, chosen: IntArray) -> Problem:
+    """What was chosen from, worked out when it is asked for, if it is still what it was."""
+    if isinstance(rows, Table):
+        rows.refuse_changed()
     arms = WholeTable(rows, scoring.state, scoring.caps)
-    return Problem(arms, scoring.score_arms(arms), constraint)
+    scores = scoring.score_arms(arms)
+    if not np.array_equal(constraint.best_among(scores.value, scoring.key).indices, chosen):
+        raise ValueError("the arms have changed since they were chosen; choose again, then explain")
+    return Problem(arms, scores, constraint)

@@ -241,6 +241,7 @@ class Policy:
     def _arms(self, X: ArrayLike | Table, caps: ArrayLike | None) -> Arms:
         if isinstance(X, Table):
             refuse_unfit(X, self.n_features)
+            X.refuse_changed()
             return WholeTable(X, self.state, self.check_caps(caps, X.n_arms))
         arms = Arms(X, self.state)
         arms.caps = self.check_caps(caps, arms.n_arms)

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from armful import checks
 from armful.scan.columns import Block, Ids
+from armful.scan.csvfile import Dialect
+from armful.scan.ids import refuse_repeated_in
 from armful.scan.partfile import taking_the_place_of
 from armful.scan.sources import open_source
-from armful.scan.tablefile import END, END_MARK, ID_ROWS, START, START_MARK, VERSION, TableFile, natural_block
+from armful.scan.tablefile import END, END_MARK, START, START_MARK, VERSION, natural_block, told
 
 ID_BLOCK = 1 << 20
 """Bytes of ids to a checksum."""
@@ -29,12 +31,20 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def build(
-    source: Any, path: Path, *, id: str | None, columns: Sequence[str] | None, dtype: str, progress: bool
+    source: Any,
+    path: Path,
+    *,
+    id: str | None,
+    columns: Sequence[str] | None,
+    dtype: str,
+    delimiter: str,
+    id_type: str | None,
+    progress: bool,
 ) -> None:
     """Write the rows of `source` as a table at `path`; see `Table.build`."""
     checks.one_of("dtype", dtype, ("float32", "float64"))
     _refuse_target(path)
-    rows = open_source(source, id=id, columns=columns)
+    rows = open_source(source, id=id, columns=columns, dialect=Dialect(delimiter=delimiter, id_type=id_type))
     writer = None
     try:
         with (
@@ -55,12 +65,11 @@ def build(
             raise
         expected = (rows.total or 0) * (rows.n_features * np.dtype(dtype).itemsize + 8)
         needs = f"about {_size(expected)}" if expected else f"more than {_size(writer.written if writer else 0)}"
-        full = OSError(
+        sentence = (
             f"{path} could not be written: {os.strerror(error.errno)}; the table needs {needs}, and its disk has "
             f"{_size(shutil.disk_usage(path.parent).free)} free"
         )
-        full.errno = error.errno
-        raise full from error
+        raise told(error, sentence) from error
 
 
 def _as_written(X: NDArray[Any], dtype: str) -> NDArray[Any]:
@@ -223,24 +232,7 @@ class _Writer:
         ).encode()
         _write(self._descriptor, memoryview(footer + END.pack(len(footer), zlib.crc32(footer), END_MARK)))
         if self._keys:
-            _refuse_repeated(np.frombuffer(self._keys, dtype=np.int64), part, hash if self._strings else int)
-
-
-def _refuse_repeated(keys: NDArray[np.int64], part: Path, key: Callable[[Any], int]) -> None:
-    """Refuse ids that stand twice: equal keys are suspects, and the ids themselves decide."""
-    keys.sort()
-    suspects = keys[1:][keys[1:] == keys[:-1]]
-    for begin in range(0, len(suspects), ID_ROWS):
-        suspect, seen = set(suspects[begin : begin + ID_ROWS].tolist()), dict[Any, int]()
-        file = TableFile(part)
-        for first in range(0, file.n_arms, ID_ROWS):
-            names = file.ids_at(np.arange(first, min(first + ID_ROWS, file.n_arms))).tolist()
-            for row, name in enumerate(names, first):
-                if key(name) in suspect and seen.setdefault(name, row) != row:
-                    raise ValueError(
-                        f"every arm needs an id of its own, but {name!r} stands in rows {seen[name]} and {row}: "
-                        "keep one of them"
-                    )
+            refuse_repeated_in(part, np.frombuffer(self._keys, dtype=np.int64), hash if self._strings else int)
 
 
 def _refuse_target(path: Path) -> None:
@@ -251,12 +243,17 @@ def _refuse_target(path: Path) -> None:
         )
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a directory, expected the name of the file to write")
-    if path.exists() and path.stat().st_size:
-        with path.open("rb") as file:
-            if file.read(len(START_MARK)) != START_MARK:
-                raise FileExistsError(
-                    f"{path} is there and is not an armful table: give another name, or remove it first"
-                )
+    try:
+        start = _start(path) if path.exists() else b""
+    except PermissionError as error:
+        raise told(error, f"no right to read {path}, which is there already: give another name") from error
+    if start and start != START_MARK:
+        raise FileExistsError(f"{path} is there and is not an armful table: give another name, or remove it first")
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(START_MARK))
 
 
 def _write(descriptor: int, data: memoryview) -> None:

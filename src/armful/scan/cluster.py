@@ -93,11 +93,13 @@ class ClusterArms:
         """
         constraint.refuse_misfit(self.n_arms)
         key = scoring.key_for_ties(rng, np.ones((1, self.n_features)))
-        last = _last.get(policy)
+        hashable = type(policy).__hash__ is not None  # else it cannot be told from others
+        last = _last.get(policy) if hashable else None
         known = None if last is None or self._name is None or last[0] != self._name else last[1:]
         picked = self._best(Round.of(scoring, constraint.ranks, key, known), constraint, scoring.caps)
         features, ids = self.take(picked.indices)
-        _last[policy] = self._name, picked.indices, features
+        if hashable:
+            _last[policy] = self._name, picked.indices, features
         return picked, features, ids
 
     def _best(self, this_round: Round, constraint: RankedConstraint, caps: FloatArray | None) -> Selection:

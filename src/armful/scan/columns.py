@@ -1,5 +1,8 @@
 """The columns of Arrow data that a table is built from: which are wanted, and their values as blocks of rows."""
 
+import re
+import sys
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,12 +44,18 @@ class Wanted:
         """
         if id is None and "id" in schema.names:
             id = "id"
-        wanted = cls(id, [column for column in schema.names if column != id] if columns is None else list(columns))
+        wanted = cls(id, [each for each in features_of(schema) if each != id] if columns is None else list(columns))
         if id is not None and id in wanted.columns:
             raise ValueError(f"column {id!r} is the id, so it cannot be a feature too: leave it out of columns=[...]")
         if not wanted.columns:
             raise ValueError(f"{name} has no column left for the features; its columns are {listed(schema.names)}")
         wanted.refuse_types(schema, name, like=schema, may_be_empty=may_be_empty)
+        suspect = _looks_like_the_id(schema, wanted.columns) if id is None and columns is None else None
+        if suspect is not None:
+            warnings.warn(
+                f"column {suspect!r} is taken as a feature; if it names the arms, say id={suspect!r}",
+                stacklevel=_outside_armful(),
+            )
         return wanted
 
     @property
@@ -74,9 +83,11 @@ class Wanted:
             if not any(is_one(kind) for is_one in is_number) and not (may_be_empty and types.is_null(kind))
         ]
         if wrong:
+            suspect = _looks_like_the_id(schema, self.columns) if self.id is None else None
+            hint = "" if suspect is None else f"; if {suspect!r} names the arms, say id={suspect!r}"
             raise ValueError(
                 f"features must be numbers, and {name} has {_cut(wrong)}: encode them as numbers, or leave them out "
-                "with columns=[...]"
+                f"with columns=[...]{hint}"
             )
         if self.id is None:
             return
@@ -99,6 +110,33 @@ class Wanted:
                 ids = None if self.id is None else id_values(part.column(self.id), self.id, begin)
                 yield Block(_transposed([_numbers(part.column(name)) for name in self.columns]), ids)
                 begin += part.num_rows
+
+
+def features_of(schema: Any) -> list[str]:
+    """The columns but for those that pandas makes of an index without a name."""
+    return [name for name in schema.names if not re.fullmatch(r"__index_level_\d+__", name)]
+
+
+def _looks_like_the_id(schema: Any, columns: list[str]) -> str | None:
+    """The first of the columns that may name the arms by what it is called and holds."""
+    likely = (name for name in columns if name.lower() == "id" or name.lower().endswith("_id"))
+    return next((name for name in likely if _id_kind(schema.field(name).type) is not None), None)
+
+
+def _outside_armful() -> int:
+    """The stacklevel, for who calls this, of the code that called armful."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("armful."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def refuse_names(id: Any, columns: Any) -> None:
+    """Refuse an `id` that is not a name, and `columns` that are not a list of them."""
+    if id is not None and not isinstance(id, str):
+        raise ValueError(f"id must be the name of a column, got {type(id).__name__}; Table.wrap(X, ids=...) takes ids")
+    if isinstance(columns, str):
+        raise ValueError(f"columns must be a list of names, got the string {columns!r}; [{columns!r}] is a list of one")
 
 
 def refuse_choice(name: str, there: list[str], chosen: list[str]) -> None:
@@ -174,7 +212,8 @@ def arrow() -> ModuleType:
         import pyarrow  # noqa: PLC0415
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            "pyarrow is needed to read Parquet, CSV and Arrow: pip install 'armful[tables]'"
+            "pyarrow is needed to read Parquet, CSV and Arrow: install the extra [tables], "
+            "in a clone by: pip install '.[tables]'"
         ) from None
     module: ModuleType = pyarrow
     return module

@@ -50,7 +50,7 @@ class Crew:
     def results(self, tasks: Sequence[Any], doing: str) -> list[Any]:
         """What the tasks give. doing: in a few words, for a sentence about what went wrong."""
         distributed = imported("distributed")
-        with _quiet("distributed.client"):
+        with quiet("distributed.client"):
             futures = self.client.compute(list(tasks), retries=RETRIES)
             try:
                 self._wait_for(futures)
@@ -134,7 +134,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 @contextmanager
-def _quiet(name: str) -> Iterator[None]:
+def quiet(name: str) -> Iterator[None]:
     """A log without tracebacks of what is told in one sentence."""
     logger = logging.getLogger(name)
     level = logger.level

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints.ranks import Ranks
-from armful.scan.memory import MARGIN, Memory
+from armful.scan.memory import Memory, reliable
 from armful.scan.rounding import Rounding, interval
 from armful.scan.rows import Rows
 from armful.scan.scoring import Scoring
@@ -43,7 +43,7 @@ class Looking:
         self.thresholds = ranks.nothing_known
         self._plain = Rounding.of(scoring.state, np.float64)
         self._single = Rounding.of(scoring.state, np.float32)
-        self._memory = memory if scoring.has_range and self._plain.width < MARGIN / 4 else None
+        self._memory = memory if scoring.has_range and reliable(scoring.state) else None
         self._means_pay = self._memory is not None
         self._screen_pays = scoring.has_range and self._single.width < LARGEST_ERROR
 
@@ -111,7 +111,9 @@ class Looking:
         scores, arms = self.scoring.score(X, places)
         if self.scoring.has_range:
             self._remember(places, (1 + self._plain.width) * arms.mean_and_width[1] + self._plain.tiny)
-        checks.refuse_not_finite("scores", scores.value)
+        if not np.isfinite(scores.value).all():
+            worst = np.flatnonzero(~np.isfinite(scores.value))[0]
+            raise ValueError(f"scores must be finite, got {scores.value[worst]} in row {places[worst]}")
         return places, scores.value, scores.value
 
     def _remember(self, arms: slice | IntArray, widths: FloatArray) -> None:

@@ -1,5 +1,7 @@
 """What a policy remembers of a table from one round to the next."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -8,7 +10,8 @@ from numpy.typing import NDArray
 from armful.checks import FloatArray, IntArray
 from armful.constraints.selection import NO_ARMS
 from armful.ridge import RidgeState
-from armful.scan.rounding import growth
+from armful.scan.rounding import Rounding, growth
+from armful.scan.rows import Rows
 from armful.scan.table import Table
 
 MARGIN = 1e-6
@@ -18,6 +21,11 @@ LARGEST_GROWTH = 2.0
 """When widths may have grown by more, what was remembered is of no use."""
 
 UNKNOWN = np.float32(np.inf)
+
+
+def reliable(state: RidgeState) -> bool:
+    """Whether computed widths are so exact that `MARGIN` covers their rounding."""
+    return Rounding.of(state, np.float64).width < MARGIN / 4
 
 
 class Memory:
@@ -46,7 +54,7 @@ class Memory:
         """Make the bounds hold for this state."""
         if self._state is not None and state is not self._state:
             larger = growth(self._state.root, state)
-            if not larger <= LARGEST_GROWTH:
+            if not larger <= LARGEST_GROWTH or not reliable(state):
                 self._widths[:] = UNKNOWN
             else:
                 with np.errstate(over="ignore"):
@@ -71,12 +79,21 @@ class Memory:
 _memories: "WeakKeyDictionary[Table, WeakKeyDictionary[object, Memory]]" = WeakKeyDictionary()
 
 
-def memory_of(table: Table, policy: object) -> Memory:
-    """What this policy remembers of this table; gone when either is."""
-    table.refuse_changed()
+@contextmanager
+def remembering(rows: Rows, policy: object) -> Iterator[Memory | None]:
+    """What this policy remembers of these arms, if they are a table's; it is gone when either is.
+
+    It is taken out while it is in use, and put back when all went well: another thread finds nothing then, and what
+    was interrupted is forgotten.
+    """
+    if not isinstance(rows, Table):
+        yield None
+        return
+    rows.refuse_changed()
     if type(policy).__hash__ is None:  # it cannot be told from others
-        return Memory(table.n_arms)
-    by_policy = _memories.setdefault(table, WeakKeyDictionary())
-    if policy not in by_policy:
-        by_policy[policy] = Memory(table.n_arms)
-    return by_policy[policy]
+        yield Memory(rows.n_arms)
+        return
+    by_policy = _memories.setdefault(rows, WeakKeyDictionary())
+    memory = by_policy.pop(policy, None) or Memory(rows.n_arms)
+    yield memory
+    by_policy[policy] = memory

@@ -1,6 +1,5 @@
 """Arms that stay in Parquet files, wherever pyarrow's filesystems reach."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,28 +9,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
-from armful.scan.columns import Wanted, arrow, id_values, listed
-from armful.scan.sources import parquet_files, parquet_opened, reading
-from armful.scan.table import Table, id_array
+from armful.scan.columns import Wanted, id_values, refuse_names
+from armful.scan.files import Found, called, find, is_files, look_through, parquet_opened, reading
+from armful.scan.ids import id_array
+from armful.scan.table import Table
 from armful.scan.tablefile import natural_block
 
 
 class ParquetTable(Table):
     """A `Table` whose arms stay in Parquet files; only what the files say of themselves is read when it is made.
 
-    source: a Parquet file, a directory of them, or the URI of either (`s3://...`). Its rows, in the order of the names
-    of the files, are the arms. They must not change while it is used. id: the column that names the arms, whole
-    numbers or strings; by default `id`, if there is such a column. columns: those that are features, in this order;
-    by default all but the id. filesystem: one of pyarrow's, that `source` is a path on.
+    source: a Parquet file, a directory of them, the URI of either (`s3://...`), or a list of these. Its rows are the
+        arms, in the order of the list, and of the names of the files in a directory. A file that changes is refused
+        when it is read.
+    id: the column that names the arms, whole numbers or strings; by default `id`, if there is such a column. That no
+        two are the same is not checked, as that would read all of them; `Table.build` does.
+    columns: those that are features, in this order; by default all but the id and the index of pandas.
+    filesystem: one of pyarrow's, that `source` is a path on.
 
     A row group is read at a time, so its size is what memory must hold: `row_group_size=100_000` is a good one to write
     files with. To choose many times on one machine, `Table.build` is faster: Parquet takes long to decode.
     """
 
+    _ids_differ = False
+
     def __init__(
         self, source: Any, *, id: str | None = None, columns: Sequence[str] | None = None, filesystem: Any = None
     ) -> None:
-        self._hold(_opened(source, id, columns, filesystem), str(source))
+        self._hold(_opened(source, id, columns, filesystem), called(source))
 
     def _hold(self, store: "_Store", source: str) -> None:
         super().__init__(store)  # type: ignore[arg-type]  # a store like those of tables in memory and on disk
@@ -57,7 +62,7 @@ def _made_again(kind: type[ParquetTable], store: "_Store", source: str) -> Parqu
 
 @dataclass(frozen=True)
 class _RowGroup:
-    path: str
+    file: Found
     number: int
     n_rows: int
 
@@ -68,8 +73,8 @@ class _Store:
     path = None
     dtype = np.dtype(np.float64)
 
-    def __init__(self, system: Any, groups: Sequence[_RowGroup], wanted: Wanted, first: int = 0) -> None:
-        self._system, self._groups, self._wanted, self._first = system, groups, wanted, first
+    def __init__(self, groups: Sequence[_RowGroup], wanted: Wanted, first: int = 0) -> None:
+        self._groups, self._wanted, self._first = groups, wanted, first
         self._ends = np.concatenate([[0], np.cumsum([group.n_rows for group in groups])])
         self.n_arms, self.n_features = int(self._ends[-1]), len(wanted.columns)
         self.columns = wanted.columns
@@ -81,10 +86,10 @@ class _Store:
     def part(self, begin: int, end: int) -> "_Store":
         """Some of the row groups."""
         here = slice(*np.searchsorted(self._ends, [begin, end]).tolist())
-        return _Store(self._system, self._groups[here], self._wanted, self._first + begin)
+        return _Store(self._groups[here], self._wanted, self._first + begin)
 
     def refuse_changed(self) -> None:
-        """Files promised not to change."""
+        """Each file is looked at when it is read."""
 
     def rows(self, begin: int, end: int) -> FloatArray:
         """The features of these arms, `(end - begin, n_features)`."""
@@ -155,8 +160,9 @@ class _Store:
     def _read(self, i: int, columns: list[str]) -> Iterator[Any]:
         """The columns of a row group, some rows at a time."""
         group = self._groups[i]
-        with reading(group.path, "Parquet"), parquet_opened(self._system, group.path) as file:
-            yield from file.iter_batches(self._wanted.batch_rows, row_groups=[group.number], columns=columns)
+        group.file.refuse_changed()
+        with reading(group.file.path, "Parquet"), parquet_opened(group.file) as opened:
+            yield from opened.iter_batches(self._wanted.batch_rows, row_groups=[group.number], columns=columns)
 
 
 def _blocks(ends: IntArray, n_rows: int) -> Iterator[slice]:
@@ -173,44 +179,16 @@ def _blocks(ends: IntArray, n_rows: int) -> Iterator[slice]:
 
 def _opened(source: Any, id: str | None, columns: Sequence[str] | None, filesystem: Any) -> _Store:
     """The store of the files that are there, refused if they could not be chosen from."""
-    arrow()
-    from pyarrow import fs  # noqa: PLC0415
-
-    if not isinstance(source, str | os.PathLike):
-        raise ValueError(f"source must be a Parquet file, a directory of them, or a URI, got {type(source).__name__}")
-    if isinstance(columns, str):
-        raise ValueError(f"columns must be a list of names, got the string {columns!r}; [{columns!r}] is a list of one")
-    name = os.fspath(source)
-    with reading(name, "a file or a directory"):
-        if filesystem is not None:
-            system, path = filesystem, name
-        else:
-            system, path = (
-                fs.FileSystem.from_uri(name) if "://" in name else (fs.LocalFileSystem(), os.path.abspath(name))
-            )
-        kind = system.get_file_info(path).type
-    if kind == fs.FileType.NotFound:
-        raise FileNotFoundError(f"{name} is not there, expected a Parquet file, or a directory of them")
-    paths = [path] if kind == fs.FileType.File else parquet_files(system, path, name)
-    groups: list[_RowGroup] = []
-    first = None
-    for each in paths:
-        with reading(each, "Parquet"), parquet_opened(system, each) as file:
-            schema, metadata = file.schema_arrow, file.metadata
-            groups += [
-                _RowGroup(each, number, metadata.row_group(number).num_rows)
-                for number in range(metadata.num_row_groups)
-                if metadata.row_group(number).num_rows
-            ]
-        if first is None:
-            first, wanted = schema, Wanted.of(schema, each, id, columns)
-        elif columns is None and set(schema.names) != set(first.names):
-            raise ValueError(
-                f"{each} and {paths[0]} do not have the same columns "
-                f"({listed(sorted(set(schema.names) ^ set(first.names)))} is in one only): "
-                "make them alike, or pick with columns=[...]"
-            )
-        wanted.refuse_types(schema, each, like=first)
-    if not groups:
-        raise ValueError(f"{name} holds no rows, and a table needs one arm at least")
-    return _Store(system, groups, wanted)
+    if not is_files(source):
+        raise ValueError(
+            f"source must be a Parquet file, a directory of them, a URI or a list of these, got {type(source).__name__}"
+        )
+    refuse_names(id, columns)
+    files = find(source, filesystem)
+    wanted, described = look_through(files, called(source), id, columns)
+    groups = [
+        _RowGroup(file, number, metadata.row_group(number).num_rows)
+        for file, metadata in zip(files, described, strict=True)
+        for number in range(metadata.num_row_groups)
+    ]
+    return _Store([group for group in groups if group.n_rows], wanted)

@@ -1,5 +1,6 @@
 """A file that takes the place of another when it is complete, and not before."""
 
+import errno
 import fcntl
 import os
 import re
@@ -8,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from armful.scan.tablefile import told
+
 
 @contextmanager
 def taking_the_place_of(path: Path) -> Iterator[tuple[Path, int]]:
@@ -15,19 +18,31 @@ def taking_the_place_of(path: Path) -> Iterator[tuple[Path, int]]:
 
     The process that writes holds a lock on it, so that others know whether it is still at work.
     """
-    _remove_abandoned(path)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    descriptor = _locked(part)
+    with _writing_in(path.parent):
+        _remove_abandoned(path)
+        descriptor = _locked(part)
     try:
         yield part, descriptor
         os.fsync(descriptor)
-        os.replace(part, path)
+        with _writing_in(path.parent):
+            os.replace(part, path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
     finally:
         os.close(descriptor)
     _sync_folder(path.parent)
+
+
+@contextmanager
+def _writing_in(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        raise told(error, f"no right to write in {folder}: build the table in another folder") from error
 
 
 def _locked(part: Path) -> int:

@@ -59,7 +59,9 @@ class Scoring:
     """
 
     def __init__(self, policy: Scorer, k: int, caps: FloatArray | None) -> None:
-        self.state, self.k, self.caps, self.begin = policy.state, k, caps, 0
+        self.state, self.k, self.begin = policy.state, k, 0
+        self.caps = None if caps is None else caps.copy()  # the caller may change them, and ask for reasons later
+        self.key = np.array(0, dtype=np.uint64)
         self._policy = copy.copy(policy)
         self._policy.rng = copy.deepcopy(policy.rng)
         self._before = self._policy.rng.bit_generator.state
@@ -105,7 +107,8 @@ class Scoring:
             Arms(row, self.state, self._caps(np.zeros(1, dtype=np.int64)), np.zeros(1, dtype=np.int64)), self.k
         )
         rng.bit_generator.state = scored.rng.bit_generator.state
-        return draw_key(rng)
+        self.key = draw_key(rng)
+        return self.key
 
     def _as_it_was(self) -> Any:
         """The policy with its generator where it was before the round; each thread has one of its own."""

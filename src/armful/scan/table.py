@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.errors import FileFormatError
+from armful.scan.ids import id_array, refuse_repeated
 from armful.scan.tablefile import ID_ROWS, TableFile, natural_block
 
 
@@ -19,7 +19,11 @@ class Table:
     """Arms that stay the same between rounds: features `(n_arms, n_features)`, and an id for each if they have one.
 
     `Table.wrap` takes an array that promises not to change; `Table.build` writes one from Parquet, CSV, Arrow or
-    an array to a file that may be larger than memory; `Table.open` opens that again at once.
+    an array to a file that may be larger than memory; `Table.open` opens that again at once. Rows keep the order of
+    the source.
+
+    Attributes: `n_arms`, `n_features`; `dtype`, float32 or float64; `columns`, the names of the features, and `path`,
+    the file, both None for an array in memory; `block_rows`, how many rows are read at a time.
 
     >>> table = Table.wrap([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]], ids=["ann", "bob", "cy"])
     >>> table
@@ -32,6 +36,8 @@ class Table:
     >>> table.indices_of(["bob"])
     array([1])
     """
+
+    _ids_differ = True
 
     def __init__(self, store: "_Memory | TableFile") -> None:
         self._store = store
@@ -49,12 +55,13 @@ class Table:
         float32 and float64 in C order are used where they are, anything else is copied. `ids`: `(n_arms,)`, whole
         numbers or strings, no two the same.
         """
+        refuse_dask("features", X)
         array = _own_features(X)
         names = None if ids is None else id_array(ids)
         if names is not None:
             if names.shape != (len(array),):
                 raise ValueError(f"ids must have shape ({len(array)},), one for each arm, got {names.shape}")
-            _refuse_repeated(names)
+            refuse_repeated(names)
         store = _Memory(array, names)
         for begin in range(0, store.n_arms, store.block_rows):
             _refuse_not_finite(array[begin : begin + store.block_rows], begin, names)
@@ -69,26 +76,41 @@ class Table:
         id: str | None = None,
         columns: Sequence[str] | None = None,
         dtype: str = "float64",
+        delimiter: str = ",",
+        id_type: str | None = None,
         progress: bool = True,
     ) -> Self:
         """Write a table to the file `path` and open it; an older table there stays until the new one is complete.
 
-        source: a Parquet or CSV file, a directory of Parquet files, the URI of either (`s3://...`), anything that
-            gives an Arrow stream (DataFrames, `pyarrow.Table`, DuckDB results), an array, or another table.
+        source: a Parquet or CSV file, a directory of Parquet files, the URI of either (`s3://...`), a list of Parquet
+            files, anything that gives an Arrow stream (DataFrames, `pyarrow.Table`, DuckDB results), an array, or
+            another table.
         id: the column that names the arms, whole numbers or strings; by default `id`, if there is such a column.
-        columns: the columns that are features, in this order; by default all but the id.
+        columns: the columns that are features, in this order; by default all but the id and the index of pandas.
         dtype: `"float64"`, or `"float32"` for half the size.
+        delimiter: what stands between the columns of a CSV file, which must be UTF-8.
+        id_type: `"string"` keeps the ids of a CSV file as they are written. By default they are whole numbers if those
+            at the beginning of the file are (`7`, not `007` or `+7`), and others further down are refused.
         progress: draw a bar if standard error is a terminal.
         """
         from armful.scan.build import build  # noqa: PLC0415 - needs more than numpy, which is loaded when it is used
 
-        build(source, Path(path), id=id, columns=columns, dtype=dtype, progress=progress)
+        build(
+            source,
+            _path(path),
+            id=id,
+            columns=columns,
+            dtype=dtype,
+            delimiter=delimiter,
+            id_type=id_type,
+            progress=progress,
+        )
         return cls.open(path)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """A table that `Table.build` wrote, at once: features are read when they are asked for."""
-        return cls(TableFile(Path(path)))
+        return cls(TableFile(_path(path)))
 
     def __len__(self) -> int:
         return self.n_arms
@@ -131,19 +153,26 @@ class Table:
             raise ValueError("this table has no ids: wrap it with ids=..., or build it with id=...")
         names = id_array(ids).tolist()
         places = dict.fromkeys(names, -1)
-        missing = len(places)
-        first = 0
+        missing, first = len(places), 0
         for block in self._id_blocks():
-            if not missing:
+            if not missing and self._ids_differ:
                 break
             for place, name in enumerate(block.tolist(), first):
                 if name in places:
+                    if places[name] >= 0:
+                        raise ValueError(
+                            f"id {name!r} stands in rows {places[name]} and {place}, so it names no one arm: keep one "
+                            "of them"
+                        )
                     places[name] = place
                     missing -= 1
             first += len(block)
         if missing:
             unknown = next(name for name in names if places[name] < 0)
-            raise ValueError(f"id {unknown!r} is not in the table; its ids are like {self._example()!r}")
+            raise ValueError(
+                f"id {unknown!r} is not in the table ({missing:,} of {len(places):,} ids are not); its ids are like "
+                f"{self._example()!r}"
+            )
         return np.array([places[name] for name in names], dtype=np.int64)
 
     def refuse_changed(self) -> None:
@@ -197,29 +226,19 @@ class _Memory:
         return self.ids[indices]
 
 
-def id_array(ids: ArrayLike) -> NDArray[Any]:
-    """Ids as int64 or as strings, `(n,)`; anything else is refused."""
-    array = ids if isinstance(ids, np.ndarray) else np.array(ids, dtype=object)
-    if array.ndim != 1:
-        raise ValueError(f"ids must be a list, one for each arm, got shape {array.shape}")
-    if array.dtype.kind in "OT":  # numpy would turn the numbers among strings into strings
-        values = array.tolist()
-        if all(isinstance(value, str) for value in values):
-            if any("\0" in value for value in values):
-                raise ValueError("ids must not contain the character NUL, which numpy does not keep")
-            array = np.array(values, dtype=str)
-        elif all(isinstance(value, Integral) and not isinstance(value, bool) for value in values):
-            array = np.array(values)
-        else:
-            kinds = sorted({type(value).__name__ for value in values})
-            raise ValueError(f"ids must be all whole numbers or all strings, got {' and '.join(kinds)}")
-    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"ids must be at most {np.iinfo(np.int64).max}, got {array.max()}; make them strings")
-    if array.dtype.kind in "iu":
-        return array.astype(np.int64, copy=False)
-    if array.dtype.kind == "U" or not array.size:
-        return array
-    raise ValueError(f"ids must be whole numbers or strings, got an array of {array.dtype}")
+def refuse_dask(name: str, X: Any) -> None:
+    """Refuse what is of dask, which would be worked out in the memory of this process."""
+    if type(X).__module__.partition(".")[0] == "dask":
+        raise ValueError(
+            f"{name} must be in one place, got a dask {type(X).__name__}: choose from a dask array with "
+            "policy.choose(..., client=client), or pass what its .compute() gives"
+        )
+
+
+def _path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"path must be the name of a file, got {type(path).__name__}")
+    return Path(path)
 
 
 def _own_features(X: ArrayLike) -> NDArray[Any]:
@@ -237,15 +256,6 @@ def _refuse_not_finite(block: NDArray[Any], begin: int, ids: NDArray[Any] | None
     row, column = (int(place) for place in np.argwhere(~np.isfinite(block))[0])
     place = f"row {begin + row}" if ids is None else f"the arm of id {ids[begin + row].item()!r}"
     raise ValueError(f"features must be finite, got {block[row, column]} in {place}, column {column}")
-
-
-def _refuse_repeated(ids: NDArray[Any]) -> None:
-    order = np.argsort(ids, kind="stable")
-    ordered = ids[order]
-    same = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if same.size:
-        first, second = order[same[0] : same[0] + 2].tolist()
-        raise ValueError(f"ids must differ, but {ids[first].item()!r} stands in rows {first} and {second}")
 
 
 def _wrapped_again(kind: type[Table], X: NDArray[Any], ids: NDArray[Any] | None) -> Table:

@@ -61,6 +61,13 @@ def natural_block(n_features: int) -> int:
     return max(BLOCK, (24 << 20) // (8 * n_features) // BLOCK * BLOCK)
 
 
+def told(error: OSError, sentence: str) -> OSError:
+    """An error of the same kind whose text is one sentence."""
+    failed = type(OSError(error.errno, ""))(sentence)
+    failed.errno = error.errno
+    return failed
+
+
 class OpenFile:
     """A file that stays the one that was opened, whatever is put at its path later; closed with the last reference."""
 
@@ -93,9 +100,8 @@ class OpenFile:
             try:
                 got = os.preadv(self._descriptor, [buffer[done:].data], offset + done)
             except OSError as error:
-                failed = OSError(f"{self.path} could not be read: {error.strerror}; is its disk still there and sound?")
-                failed.errno = error.errno
-                raise failed from error
+                sentence = f"{self.path} could not be read: {error.strerror}; is its disk still there and sound?"
+                raise told(error, sentence) from error
             if got == 0:
                 raise FileFormatError(f"{self.path} was cut off after it was opened: build it again, and open it anew")
             done += got
@@ -244,6 +250,8 @@ def _opened(path: Path) -> OpenFile:
         return OpenFile(path)
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} is not there: build a table with armful.Table.build(source, path)") from None
+    except PermissionError as error:
+        raise told(error, f"no right to read {path}: ask its owner") from error
 
 
 def _footer(file: OpenFile) -> bytes:

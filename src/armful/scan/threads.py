@@ -3,8 +3,8 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -21,7 +21,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_items: i
     if n_threads <= 1 or _controller() is None:
         yield from map(work, items)
         return
-    with _one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
+    with BLAS_AT_ONE, ThreadPoolExecutor(n_threads) as pool:
         yield from pool.map(work, items)
 
 
@@ -29,9 +29,26 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _one_blas_thread() -> AbstractContextManager[Any]:
-    controller = _controller()
-    return nullcontext() if controller is None else controller.limit(limits=1, user_api="blas")
+class _BlasAtOne:
+    """Holds BLAS at one thread while anybody is inside; the last to leave gives it back what it had."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._limit = Lock(), 0, None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+BLAS_AT_ONE = _BlasAtOne()
 
 
 @cache
