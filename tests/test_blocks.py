@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+import threadpoolctl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import armful
 from armful.blocks import BLOCK, multiply, row_norms
 
 
@@ -62,3 +64,15 @@ def test_equal_rows_have_bitwise_equal_norms(d):
     X = np.tile(np.random.default_rng(d).standard_normal(d), (1003, 1))
     for rows in (X, np.asfortranarray(X), X[1:], X[::3]):
         assert np.unique(row_norms(rows)).size == 1
+
+
+@pytest.mark.parametrize("d", [385, 500, 700])
+def test_the_number_of_blas_threads_does_not_change_a_bit(d):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1100, d))
+    state = armful.RidgeState(n_features=d).learn(X[:40], X[:40, 0])
+    results = []
+    for n_threads in (1, 2):
+        with threadpoolctl.threadpool_limits(n_threads, user_api="blas"):
+            results.append(np.stack(state.mean_and_width(X)))
+    assert np.array_equal(*results)

@@ -126,3 +126,18 @@ def test_a_shortlist_of_many_arms_gives_the_same_set_as_all_of_them(seed, monkey
     plain = quotas.best(scores, rng=rng)
     assert quotas.violation(quick.indices) == 0.0
     assert quick.indices.tolist() == plain.indices.tolist()
+
+
+def test_many_arms_where_a_region_needs_more_than_its_cities_do():
+    """The region's last needed arm is not among the best of all arms, and must still be its best spare one."""
+    n = 20_000
+    region, city = ["G"] * 6 + ["H"] * (n - 6), ["c1", "c1", "c2", "c3", "c3", "c3"] + ["h"] * (n - 6)
+    scores = 1 + np.arange(n) * 1e-6
+    scores[:6] = [-5, -6, 0.5, 9, 8, 7]
+    quotas = NestedQuotas(
+        {"region": region, "city": city},
+        at_least={"region": {"G": 3}, "city": {"c1": 1}},
+        at_most={"city": {"c3": 1}},
+        total=5,
+    )
+    assert quotas.best(scores).indices.tolist() == [0, 2, 3, 19_998, 19_999]

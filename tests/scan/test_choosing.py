@@ -2,6 +2,7 @@ import copy
 
 import numpy as np
 import pytest
+import threadpoolctl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ from armful import (
     Table,
     TopK,
 )
-from armful.scan import looking, many, threads
+from armful.scan import looking, many, memory, threads
 from armful.scan.memory import remembering
 from tests.scan.plain import assert_plain, plain_choice
 
@@ -383,3 +384,101 @@ def test_an_explanation_calls_arms_by_their_ids():
     assert (arm["arm"], arm["runner_up"]) == (7_001_999, [7_001_998])
     (arm,) = policy.choose(X, TopK(1)).explain().arms
     assert (arm["arm"], arm["runner_up"]) == (1999, [1998])
+
+
+def test_an_explanation_sees_a_change_in_arms_that_were_not_chosen_and_in_caps():
+    X = np.random.default_rng(0).standard_normal((2000, 3))
+    choice = C2UCB(n_features=3, seed=0).choose(X, TopK(3))
+    other = np.setdiff1d(np.arange(2000), choice.indices)[0]
+    X[other] += 100
+    with pytest.raises(ValueError, match=r"^the arms have changed since they were chosen"):
+        choice.explain()
+    caps = np.full(2000, 0.4)
+    policy = CappedC2UCB(n_features=3, seed=0)
+    policy.learn(X[:9], X[:9, 0])
+    choice = policy.choose(X, TopK(3), caps=caps)
+    before = str(choice.explain())
+    caps[:] = -7
+    assert str(choice.explain()) == before
+
+
+def test_an_explanation_does_not_read_all_features(tmp_path):
+    table = Table.build(np.random.default_rng(0).standard_normal((2000, 3)), tmp_path / "arms", progress=False)
+    choice = C2UCB(n_features=3, seed=0).choose(table, TopK(3))
+    choice.explain()
+    assert "X" not in vars(choice.problem.arms)
+
+
+def test_what_was_interrupted_is_forgotten(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 3))
+    policy, table = C2UCB(n_features=3, radius=1.0, seed=0), Table.wrap(X)
+    for _ in range(2):
+        policy.learn(assert_plain(policy, table, X, TopK(20)).features, np.zeros(20))
+    policy.learn(X[:500], np.zeros(500))
+    bring_to = memory.Memory.bring_to
+
+    def interrupted(self, state):
+        bring_to(self, state)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(memory.Memory, "bring_to", interrupted)
+    before = policy.rng.bit_generator.state
+    with pytest.raises(KeyboardInterrupt):
+        policy.choose(table, TopK(20))
+    assert policy.rng.bit_generator.state == before
+    monkeypatch.undo()
+    monkeypatch.setattr(many, "MANY", 1)
+    with remembering(table, policy) as kept:
+        assert kept.chosen.size == 0
+        assert not kept.knows(0, 3000)
+    assert_plain(policy, table, X, TopK(20))
+
+
+def test_another_thread_does_not_share_what_is_in_use():
+    table, policy = Table.wrap(np.ones((2000, 2))), C2UCB(n_features=2, seed=0)
+    with remembering(table, policy) as mine, remembering(table, policy) as other:
+        assert mine is not other
+
+
+def test_blas_gets_its_threads_back_however_scans_overlap():
+    first, second = threads.BLAS_AT_ONE, threads.BLAS_AT_ONE
+    had = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        wanted = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+        first.__enter__()
+        second.__enter__()
+        first.__exit__()
+        assert all(pool["num_threads"] == 1 for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas")
+        second.__exit__()
+        assert [pool["num_threads"] for pool in threadpoolctl.threadpool_info()] == wanted
+    assert [pool["num_threads"] for pool in threadpoolctl.threadpool_info()] == had
+
+
+@pytest.mark.parametrize("order", ["Fortran", "backwards", "every other"])
+def test_a_norm_is_the_same_however_an_array_lies_in_memory(order):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 18))
+    X = {"Fortran": np.asfortranarray(X[:, :9]), "backwards": X[:, 8::-1], "every other": X[:, ::2]}[order]
+    policy = CappedC2UCB(n_features=9, norm=0.3, seed=0)
+    policy.learn(X[:60], X[:60, 0])
+    assert_plain(policy, X, X, TopK(50))
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_a_score_that_is_not_finite_is_named_by_its_row():
+    X = np.random.default_rng(0).standard_normal((3000, 4)) * 1e-5
+    X[2500:2510] = 1e150
+    table = Table.wrap(X)
+    table.block_rows = 512
+    with pytest.raises(ValueError, match=r"^scores must be finite, got -?inf in row 25\d\d$"):
+        ArmwiseThompson(n_features=4, radius=1e160, seed=0).choose(table, TopK(3))
+
+
+def test_a_small_table_changed_in_place_is_refused(tmp_path):
+    table = Table.build(np.ones((100, 2)), tmp_path / "arms", progress=False)
+    with (tmp_path / "arms").open("r+b") as file:
+        file.seek(40)
+        file.write(b"\x07" * 8)
+    with pytest.raises(armful.FileFormatError, match="changed"):
+        C2UCB(n_features=2, seed=0).choose(table, TopK(3))

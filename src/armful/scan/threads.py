@@ -33,7 +33,8 @@ class _BlasAtOne:
     """Holds BLAS at one thread while anybody is inside; the last to leave gives it back what it had."""
 
     def __init__(self) -> None:
-        self._lock, self._inside, self._limit = Lock(), 0, None
+        self._lock, self._inside = Lock(), 0
+        self._limit: Any = None
 
     def __enter__(self) -> None:
         with self._lock:
