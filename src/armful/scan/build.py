@@ -127,8 +127,9 @@ class _Stretch:
         self._descriptor, self._block = descriptor, block
         self.length, self._checksums = 0, list[int]()
 
-    def append(self, data: NDArray[np.uint8] | bytes) -> None:
-        view = memoryview(data)  # type: ignore[arg-type]  # an array is a buffer, its stubs say so from Python 3.12 on
+    def append(self, data: Any) -> None:
+        """Write bytes, or an array of them."""
+        view = memoryview(data)
         _write(self._descriptor, view)
         begin = 0
         while begin < len(view):
