@@ -131,7 +131,7 @@ class LinUCB(Contender):
 
     def __init__(self, X: np.ndarray, k: int) -> None:
         super().__init__(X.astype(np.float32), k)
-        from contextualbandits.online import LinUCB  # noqa: PLC0415
+        from contextualbandits.online import LinUCB
 
         self.policy = LinUCB(nchoices=2, alpha=ALPHA, lambda_=RIDGE, fit_intercept=False, random_state=SEED)
 
@@ -152,7 +152,7 @@ class UCBRegression(Contender):
 
     def __init__(self, X: np.ndarray, k: int) -> None:
         super().__init__(X.astype(np.float32), k)
-        from contextualbandits.linreg import LinearRegression  # noqa: PLC0415
+        from contextualbandits.linreg import LinearRegression
 
         self.model = LinearRegression(lambda_=RIDGE, fit_intercept=False)
 
@@ -170,7 +170,7 @@ class MABWiser(Contender):
 
     def __init__(self, X: np.ndarray, k: int) -> None:
         super().__init__(X, k)
-        from mabwiser.mab import MAB, LearningPolicy  # noqa: PLC0415
+        from mabwiser.mab import MAB, LearningPolicy
 
         self.mab = MAB([0], LearningPolicy.LinUCB(alpha=ALPHA, l2_lambda=RIDGE), seed=SEED)
 
@@ -192,7 +192,7 @@ class VowpalWabbit(Contender):
 
     def __init__(self, X: np.ndarray, k: int) -> None:
         super().__init__(X, k)
-        from vowpalwabbit import Workspace  # noqa: PLC0415
+        from vowpalwabbit import Workspace
 
         self.vw = Workspace(self.options)
         self.lines = self.write()
@@ -255,8 +255,8 @@ class BayesianBandits(Contender):
 
     def __init__(self, X: np.ndarray, k: int) -> None:
         super().__init__(X, k)
-        import bayesianbandits as bb  # noqa: PLC0415
-        from bayesianbandits.featurizers import FunctionArmFeaturizer  # noqa: PLC0415
+        import bayesianbandits as bb
+        from bayesianbandits.featurizers import FunctionArmFeaturizer
 
         self.agent = bb.LipschitzContextualAgent(
             [bb.Arm(arm, learner=None) for arm in range(len(X))],
@@ -532,10 +532,10 @@ def short(value: float) -> str:
 
 def draw(report: Report, path: Path) -> None:
     """One dot for each library and job, on a logarithmic axis; hollow where extrapolated."""
-    import matplotlib as mpl  # noqa: PLC0415
+    import matplotlib as mpl
 
     mpl.use("Agg")
-    import matplotlib.pyplot as plt  # noqa: PLC0415
+    import matplotlib.pyplot as plt
 
     rows = [row for row in report.rows if not row.trouble][::-1]
     panels: list[tuple[str, Callable[[Row], float]]] = [

@@ -227,7 +227,7 @@ class Stream:
         self.n = n
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow as pa
 
         names = ["id", *(f"x{i}" for i in range(50))]
         schema = pa.schema([("id", pa.int64()), *((name, pa.float64()) for name in names[1:])])

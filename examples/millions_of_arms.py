@@ -4,7 +4,8 @@
     python examples/millions_of_arms.py 5000000     5 million x 50: 4 GB of disk for a while, about a minute
 
 Printed for each week: the time to choose, in passes (how long reading the table once and multiplying by a vector takes
-on one core), and the peak memory of the process so far.
+on one core), and the peak memory of the process so far. Measured with 5 million on two cores: 7.5 passes in the first
+week, 4.4 in the second, then 1.9 to 2.3 (a pass, reading included, took 0.4 to 0.5 s); 703 MiB.
 """
 
 import os

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from armful.scan.choosing import RankedConstraint
 from armful.scan.rows import ArrayRows, Rows
 from armful.scan.table import Table
 
@@ -86,6 +85,3 @@ def _promised(kind: type, method: str, promises: tuple[str, ...]) -> bool:
     written = next((i for i, each in enumerate(order) if method in vars(each)), len(order))
     made = [next((i for i, each in enumerate(order) if promise in vars(each)), None) for promise in promises]
     return all(i is None or i <= written for i in made) and made[0] is not None
-
-
-__all__ = ["RankedConstraint", "many_arms", "refuse_too_many", "refuse_undivided", "refuse_unfit"]

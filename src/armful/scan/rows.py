@@ -1,6 +1,5 @@
 """Where the rows of many arms come from, and all of them seen as one."""
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -90,8 +89,13 @@ class WholeTable(Arms):
     def mean_and_width(self) -> tuple[FloatArray, FloatArray]:
         """Block by block."""
         mean, width = np.empty(self.n_arms), np.empty(self.n_arms)
-        for block, arms in self._parts("mean_and_width"):
-            mean[block], width[block] = arms.mean_and_width
+
+        def fill_in(block: slice) -> None:
+            mean[block], width[block] = self._part(block).mean_and_width
+
+        blocks = blocks_of(self.table)
+        for _ in in_threads(fill_in, blocks, len(blocks)):
+            pass
         return mean, width
 
     @cached_property
@@ -112,16 +116,6 @@ class WholeTable(Arms):
     def rows(self, indices: IntArray) -> FloatArray:
         """The features of some arms."""
         return self.table.take(indices)
-
-    def _parts(self, attribute: str) -> Iterator[tuple[slice, Arms]]:
-        def worked_out(block: slice) -> tuple[slice, Arms]:
-            arms = self._part(block)
-            getattr(arms, attribute)
-            del arms.X
-            return block, arms
-
-        blocks = blocks_of(self.table)
-        return in_threads(worked_out, blocks, len(blocks))
 
     def _part(self, block: slice) -> Arms:
         return Arms(self._rows(block), self.state, places=self.places[block] if self.some_of_many else None)
