@@ -85,7 +85,12 @@ class Contender:
         return np.argpartition(scores, len(scores) - self.k)[len(scores) - self.k :]
 
     def learn(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
+        """Learn what was just chosen."""
         raise NotImplementedError
+
+    def begin(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
+        """Learn what it did not choose."""
+        self.learn(chosen, rewards)
 
 
 class ArmfulPlain(Contender):
@@ -97,14 +102,19 @@ class ArmfulPlain(Contender):
         super().__init__(X, k)
         self.policy = armful.C2UCB(n_features=D, radius=ALPHA, ridge=RIDGE, seed=SEED)
         self.constraint = armful.TopK(k)
+        self.arms: np.ndarray | armful.Table = X
 
     def scores(self) -> np.ndarray:
         return self.policy.scores(self.X, k=self.k)
 
     def choose(self) -> np.ndarray:
-        return self.policy.choose(self.X, self.constraint).indices
+        self.choice = self.policy.choose(self.arms, self.constraint)
+        return self.choice.indices
 
     def learn(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
+        self.policy.learn(self.choice.features, rewards)
+
+    def begin(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
         self.policy.learn(self.X[chosen], rewards)
 
 
@@ -115,10 +125,7 @@ class ArmfulTable(ArmfulPlain):
 
     def __init__(self, X: np.ndarray, k: int) -> None:
         super().__init__(X, k)
-        self.table = armful.Table.wrap(X)
-
-    def choose(self) -> np.ndarray:
-        return self.policy.choose(self.table, self.constraint).indices
+        self.arms = armful.Table.wrap(X)
 
 
 class LinUCB(Contender):
@@ -321,7 +328,7 @@ def first_lesson(world: World) -> tuple[np.ndarray, np.ndarray]:
 
 def begin(kind: type[Contender], world: World) -> Contender:
     contender = kind(world.X, world.k)
-    contender.learn(*first_lesson(world))
+    contender.begin(*first_lesson(world))
     return contender
 
 

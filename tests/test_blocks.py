@@ -5,11 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armful
-from armful.blocks import BLOCK, multiply, row_norms
+from armful.blocks import BLOCK, HALVED, SUMMED, lengths_and_last, multiply, row_norms
 
 
-def columns(product):
-    return product[..., 0], product[..., 1]
+def two_columns(columns, rows):
+    product = columns @ rows
+    return product[..., 0, :], product[..., 1, :]
 
 
 @settings(max_examples=60, deadline=None)
@@ -17,7 +18,7 @@ def columns(product):
 def test_blocks_multiply_as_the_whole(rows_batch, matrix_batch, n, d):
     rng = np.random.default_rng(n)
     X, matrix = rng.standard_normal((*rows_batch, n, d)), rng.standard_normal((*matrix_batch, d, 2))
-    for part, column in zip(multiply(X, matrix, columns), (0, 1), strict=True):
+    for part, column in zip(multiply(X, matrix, two_columns), (0, 1), strict=True):
         assert part.shape == (X @ matrix)[..., column].shape
         assert np.allclose(part, (X @ matrix)[..., column])
 
@@ -27,29 +28,40 @@ def test_blocks_multiply_as_the_whole(rows_batch, matrix_batch, n, d):
 def test_every_row_of_many_blocks_is_there(n, batch):
     rng = np.random.default_rng(n)
     X, matrix = rng.standard_normal((*batch, n, 3)), rng.standard_normal((*batch, 3, 4))
-    first, norms = multiply(X, matrix, lambda product: (product[..., 0], row_norms(product)))
+    first, second = multiply(X, matrix, two_columns)
     assert np.allclose(first, (X @ matrix)[..., 0])
-    assert np.allclose(norms, np.linalg.norm(X @ matrix, axis=-1))
+    assert np.allclose(second, (X @ matrix)[..., 1])
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, HALVED - 1, HALVED, HALVED + 1, 50, 63, 64, 100, SUMMED - 1, SUMMED + 1, 700])
+@pytest.mark.parametrize("rows_batch", [(), (3,)])
+@pytest.mark.parametrize("matrix_batch", [(), (3,)])
+def test_lengths_and_last_are_those_of_the_whole_product(d, rows_batch, matrix_batch):
+    rng = np.random.default_rng(d)
+    X, matrix = rng.standard_normal((*rows_batch, 21, d)), np.triu(rng.standard_normal((*matrix_batch, d, d + 1)))
+    last, lengths = multiply(X, matrix, lengths_and_last)
+    assert np.allclose(last, (X @ matrix)[..., -1])
+    assert np.allclose(lengths, np.linalg.norm((X @ matrix)[..., :-1], axis=-1))
 
 
 def test_a_common_table_of_arms_meets_a_batch_of_matrices():
     rng = np.random.default_rng(0)
     X, matrices = rng.standard_normal((1300, 3)), rng.standard_normal((4, 3, 2))
-    first, _ = multiply(X, matrices, columns)
+    first, _ = multiply(X, matrices, two_columns)
     assert np.allclose(first, np.stack([X @ matrix[:, 0] for matrix in matrices]))
 
 
 def test_the_rows_are_left_as_they_were():
     X = np.ones((13, 2))
     X.flags.writeable = False
-    multiply(X, np.ones((2, 2)), columns)
+    multiply(X, np.ones((2, 2)), two_columns)
 
 
 def test_what_is_not_finite_shows_without_a_warning():
     X = np.ones((600, 2))
     X[5, 0] = np.inf
     X[550, 1] = np.nan
-    first, _ = multiply(X, np.array([[0.0, 1.0], [1.0, 1.0]]), columns)
+    first, _ = multiply(X, np.array([[0.0, 1.0], [1.0, 1.0]]), two_columns)
     assert np.flatnonzero(~np.isfinite(first)).tolist() == [5, 550]
 
 

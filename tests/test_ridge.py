@@ -440,22 +440,42 @@ def test_a_saved_state_is_loaded_bit_by_bit(tmp_path, batch):
     assert repr(loaded) == repr(state)
 
 
+FITTING = {"root": np.eye(3), "rows": np.ones((2, 3)), "solved": 2 * np.eye(3), "n": np.ones(())}
+
+
+def test_arrays_that_fit_together_are_a_state():
+    assert RidgeState.from_arrays(1.0, FITTING, "here.npz").n_features == 2
+
+
+@pytest.mark.parametrize("missing", FITTING)
+def test_a_file_without_an_array_is_refused(missing):
+    with pytest.raises(FileFormatError, match=r"^here.npz does not hold a ridge state that fits together$"):
+        RidgeState.from_arrays(1.0, {name: FITTING[name] for name in FITTING if name != missing}, "here.npz")
+
+
 @pytest.mark.parametrize(
     ("ridge", "arrays"),
     [
-        (1.0, {"root": np.zeros((3, 3))}),
-        (1.0, {"n": np.zeros(())}),
-        (None, {"root": np.zeros((3, 3)), "n": np.zeros(())}),
-        (-1.0, {"root": np.zeros((3, 3)), "n": np.zeros(())}),
-        (1.0, {"root": np.zeros((3, 4)), "n": np.zeros(())}),
-        (1.0, {"root": np.zeros((1, 1)), "n": np.zeros(())}),
-        (1.0, {"root": np.zeros(3), "n": np.zeros(())}),
-        (1.0, {"root": np.zeros((3, 3)), "n": np.zeros(2)}),
-        (1.0, {"root": np.zeros((3, 3), dtype=np.float32), "n": np.zeros(())}),
-        (1.0, {"root": np.full((3, 3), np.nan), "n": np.zeros(())}),
-        (1.0, {"root": np.zeros((3, 3)), "n": np.array(np.inf)}),
+        (None, {}),
+        (-1.0, {}),
+        (np.inf, {}),
+        (1.0, {"root": np.zeros((3, 4))}),
+        (1.0, {"root": np.zeros(3)}),
+        (1.0, {"root": np.zeros((1, 1)), "rows": np.zeros((2, 1)), "solved": np.zeros((1, 1))}),
+        (1.0, {"rows": np.zeros((2, 4))}),
+        (1.0, {"rows": np.zeros(3)}),
+        (1.0, {"rows": np.zeros(())}),
+        (1.0, {"rows": np.zeros((1, 2, 3))}),
+        (1.0, {"solved": np.zeros((4, 4))}),
+        (1.0, {"n": np.zeros(2)}),
+        (1.0, {"root": np.eye(3, dtype=np.float32)}),
+        (1.0, {"solved": np.eye(3, dtype=int)}),
+        (1.0, {"root": np.full((3, 3), np.nan)}),
+        (1.0, {"rows": np.full((2, 3), np.inf)}),
+        (1.0, {"solved": np.full((3, 3), np.nan)}),
+        (1.0, {"n": np.array(np.inf)}),
     ],
 )
 def test_arrays_that_do_not_fit_together_are_refused(ridge, arrays):
     with pytest.raises(FileFormatError, match=r"^here.npz does not hold a ridge state that fits together$"):
-        RidgeState.from_arrays(ridge, arrays, "here.npz")
+        RidgeState.from_arrays(ridge, {**FITTING, **arrays}, "here.npz")

@@ -30,7 +30,13 @@ class Arms:
         self.state = state
         self.caps = None if caps is None else checks.vector("caps", caps, self.n_arms)
         self.some_of_many = places is not None
-        self.places = np.arange(self.n_arms) if places is None else places
+        if places is not None:
+            self.places = places
+
+    @cached_property
+    def places(self) -> IntArray:
+        """Where the arms stand among all arms, `(n_arms,)`."""
+        return np.arange(self.n_arms)
 
     @property
     def n_arms(self) -> int:

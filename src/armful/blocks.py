@@ -15,17 +15,24 @@ LONE = 2 * BLOCK
 SUMMED = 256
 """Features summed up at a time."""
 
-Summary = Callable[[FloatArray], tuple[FloatArray, ...]]
+HALVED = 48
+"""From so many features on it pays to leave out the quarter of a triangle's product that is zero."""
+
+Results = tuple[FloatArray, ...]
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def multiply(
-    X: FloatArray, matrix: FloatArray, summarise: Summary, *, some_of_many: bool = False
-) -> tuple[FloatArray, ...]:
-    """`summarise` of the rows of `X @ matrix`, `(..., n, d)` times `(..., d, m)`: each `(..., n)`.
+    X: FloatArray,
+    matrix: FloatArray,
+    kernel: Callable[[FloatArray, FloatArray], Results],
+    *,
+    some_of_many: bool = False,
+) -> Results:
+    """What `kernel` makes of the rows of `X @ matrix`, `(..., n, d)` times `(..., d, m)`: each `(..., n)`.
 
-    Equal rows get equal results wherever they stand, so that ties stay ties. BLAS does not promise that: its
-    kernels sum in another order at the end of an odd number of rows and for products of another size. So all
+    The kernel gets both transposed, and makes their product column by column: it is faster so, and sums over columns
+    are too. Equal rows get equal results wherever they stand, so that ties stay ties. BLAS does not promise that: its
+    own kernels sum in another order at the end of an odd number of rows and for products of another size. So all
     blocks have one size (the last overlaps the one before), a lone short block is filled up with zeros, and
     `matrix` must have two columns or more, since one column goes through another kernel altogether.
     `some_of_many`: the rows are some of a larger number and get what they would get among all of them, so a short
@@ -33,33 +40,54 @@ def multiply(
 
     What is not finite in `X`, or overflows, shows in the result; numpy's warnings about it are silenced.
     """
-    n = X.shape[-2]
+    n, columns = X.shape[-2], matrix.swapaxes(-1, -2)
     lone, multiple = (BLOCK, BLOCK) if some_of_many else (LONE, 8)
-    if n <= lone:
-        return tuple(part[..., :n] for part in summarise(_product(_filled_up(X, multiple), matrix)))
-    results: tuple[FloatArray, ...] = ()
-    for begin in range(0, n, BLOCK):
-        rows = slice(min(begin, n - BLOCK), min(begin + BLOCK, n))
-        block = X[..., rows, :]
-        parts = summarise(_product(np.ascontiguousarray(block) if X.ndim == 2 else block, matrix))
-        results = results or tuple(np.empty((*part.shape[:-1], n)) for part in parts)
-        for result, part in zip(results, parts, strict=True):
-            result[..., rows] = part
-    return results
+    with np.errstate(over="ignore", invalid="ignore"):
+        if n <= lone:
+            if n % multiple == 0:
+                return kernel(columns, np.ascontiguousarray(X).swapaxes(-1, -2))
+            return tuple(part[..., :n] for part in kernel(columns, _filled_up(X, multiple).swapaxes(-1, -2)))
+        results: Results = ()
+        for begin in range(0, n, BLOCK):
+            rows = slice(min(begin, n - BLOCK), min(begin + BLOCK, n))
+            block = np.ascontiguousarray(X[rows]) if X.ndim == 2 else X[..., rows, :]
+            parts = kernel(columns, block.swapaxes(-1, -2))
+            results = results or tuple(np.empty((*part.shape[:-1], n)) for part in parts)
+            for result, part in zip(results, parts, strict=True):
+                result[..., rows] = part
+        return results
 
 
-def _product(rows: FloatArray, matrix: FloatArray) -> FloatArray:
-    """`rows @ matrix`, laid out in memory column by column: both the product and sums over columns are faster so.
+def lengths_and_last(columns: FloatArray, rows: FloatArray) -> Results:
+    """A kernel: the last column of the product, and the length of each row without it.
+
+    The matrix must be zero below its diagonal.
+    """
+    m, d = columns.shape[-2:]
+    if d < HALVED:
+        product = product_of(columns, rows)
+        squares = _column_squares(product[..., :-1, :])
+    else:
+        half = m - m // 16 * 8  # the larger product has a whole number of BLAS's vectors
+        squares = _column_squares(product_of(columns[..., :half, :half], rows[..., :half, :]))
+        product = product_of(columns[..., half:, :], rows)
+        squares += _column_squares(product[..., :-1, :])
+    return product[..., -1, :].copy(), np.sqrt(squares, out=squares)
+
+
+def product_of(columns: FloatArray, rows: FloatArray) -> FloatArray:
+    """`columns @ rows`.
 
     Where there are many features, they are summed up so many at a time: BLAS would divide them by itself, in another
     way with another number of threads, and give other bits.
     """
-    columns, rows = np.swapaxes(matrix, -1, -2), np.swapaxes(rows, -1, -2)
-    product = columns[..., :SUMMED] @ rows[..., :SUMMED, :]
+    if columns.shape[-1] <= SUMMED:
+        return columns @ rows
+    product: FloatArray = columns[..., :SUMMED] @ rows[..., :SUMMED, :]
     for begin in range(SUMMED, columns.shape[-1], SUMMED):
         part = slice(begin, begin + SUMMED)
         product += columns[..., part] @ rows[..., part, :]
-    return np.swapaxes(product, -1, -2)
+    return product
 
 
 def row_norms(rows: FloatArray) -> FloatArray:
@@ -68,8 +96,11 @@ def row_norms(rows: FloatArray) -> FloatArray:
     return norms
 
 
+def _column_squares(product: FloatArray) -> FloatArray:
+    squares: FloatArray = np.einsum("...dn,...dn->...n", product, product)
+    return squares
+
+
 def _filled_up(X: FloatArray, multiple: int) -> FloatArray:
     missing = -X.shape[-2] % multiple
-    if not missing:
-        return np.ascontiguousarray(X)
     return np.concatenate([X, np.zeros((*X.shape[:-2], missing, X.shape[-1]))], axis=-2)

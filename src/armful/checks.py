@@ -105,9 +105,14 @@ def _kind(values: Any) -> str:
     return f"an array of {values.dtype}" if isinstance(values, np.ndarray) else type(values).__name__
 
 
+def all_finite(array: FloatArray) -> bool:
+    """Whether no number is NaN or infinite: then seldom is the sum of their squares, which is faster to look at."""
+    return math.isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
+
+
 def refuse_not_finite(name: str, array: FloatArray, first_row: int = 0) -> None:
     """Name the first NaN or infinity and where it stands; the rows count from `first_row`."""
-    if np.isfinite(array).all():
+    if all_finite(array):
         return
     where = np.argwhere(~np.isfinite(array))[0]
     place = f"row {first_row + where[0]}" if array.ndim <= 2 else f"place {tuple(int(i) for i in where)}"

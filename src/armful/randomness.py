@@ -36,7 +36,7 @@ class Streams:
 def draw_key(rng: Generator | Streams, where: object = True) -> Keys:
     """A key for `lots`, `()`, or `(repetitions,)` for `Streams`; nothing is drawn where not `where`."""
     if not isinstance(rng, Streams):
-        return np.array(rng.bit_generator.random_raw() if where else 0, dtype=np.uint64)
+        return np.asarray(np.uint64(rng.bit_generator.random_raw() if where else 0))
     wanted = np.broadcast_to(np.asarray(where), len(rng.generators))
     pairs = zip(rng.generators, wanted, strict=True)
     return np.array([g.bit_generator.random_raw() if draws else 0 for g, draws in pairs], dtype=np.uint64)

@@ -2,25 +2,25 @@
 
 import math
 import os
-from functools import cached_property
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armful import checks, openfile
-from armful.blocks import multiply, row_norms
+from armful.blocks import lengths_and_last, multiply, product_of
 from armful.checks import FloatArray
 from armful.errors import FileFormatError, PrecisionError
-from armful.roots import diagonal, inverted, ridge_rows, stacked_root
+from armful.roots import SumOfSquares, diagonal, frozen, ridge_root, stacked_root
+from armful.solved import Solved
 from armful.weighting import check_weights, whiten
 
 LEARNED_AT_A_TIME = 2048
 """Rows that go into one QR: from a million rows, one of all of them would need several times their memory."""
 
-EPSILON = float(np.finfo(np.float64).eps)
-LARGEST_WIDTH_ERROR = 1e-6
-"""A state whose widths may be off by more than this, relatively, is refused."""
+FEW = 64
+"""Up to so many rows, or two for each feature, are learned as they are; of more, first a root is made."""
 
 
 class RidgeState:
@@ -28,9 +28,9 @@ class RidgeState:
 
         V = ridge * I + sum w x x'      b = sum w r x      theta = V^-1 b      width(x) = sqrt(x' V^-1 x)
 
-    Kept is the triangular square root of `sum w [x r]' [x r]`, updated by QR, without the ridge: so that states
-    merge by `+` in any order, and so that widths keep their digits where V itself would lose them (features whose
-    sizes differ by 2^30). A state is a value: every method returns a new one.
+    Kept is the triangular square root of `sum w [x r]' [x r]`, updated by QR, so that widths keep their digits where V
+    itself would lose them (features whose sizes differ by 2^30): with the ridge, for estimates and widths, and
+    without it, so that states merge by `+` in any order. A state is a value: every method returns a new one.
 
     Batched by leading axes: `batch=(100,)` holds 100 learners, and every array below then has `(100,)` in front.
 
@@ -52,8 +52,9 @@ class RidgeState:
         d = checks.count("n_features", n_features)
         self.n_features = d
         self.ridge = checks.positive("ridge", ridge)
-        self._root = _frozen(np.zeros((*batch, d + 1, d + 1)))  # of sum w [x r]'[x r]
-        self._n = _frozen(np.zeros(batch))
+        self._seen = SumOfSquares(frozen(np.zeros((*batch, d + 1, d + 1))))  # rows [x r], without the ridge
+        self._solved = Solved(ridge_root(d + 1, self.ridge, batch))
+        self._n = frozen(np.zeros(batch))
 
     # -- learning ------------------------------------------------------------------------------------
 
@@ -74,27 +75,22 @@ class RidgeState:
         w = None if weights is None else check_weights(weights, r.shape)
         shock = checks.at_least_zero("shock", shock)
         seen = r.shape[-1] if w is None else w.sum(axis=-1)
-        if shock > 0 and r.size:  # all rows at once: each depends on the others
-            rows = whiten(_beside(X, r), np.ones(r.shape) if w is None else w, shock)
-            return self._updated(stacked_root(self._root, rows), np.asarray(self._n + seen))
-        root = self._root
-        for begin in range(0, r.shape[-1], LEARNED_AT_A_TIME):
-            part = (..., slice(begin, begin + LEARNED_AT_A_TIME))
-            rows = _beside(X[(*part, slice(None))], r[part])
-            root = stacked_root(root, rows if w is None else whiten(rows, w[part], 0.0))
-        return self._updated(root, np.asarray(self._n + seen))
+        rows = _rows_to_learn(X, r, w, shock)
+        sums = self._seen.add(rows)
+        return self._with(sums, self._solved.after(rows, sums, self.ridge), np.asarray(self._n + seen))
 
     def __add__(self, other: "RidgeState") -> Self:
         """Everything either of the two has seen; the ridge counts once."""
         if not isinstance(other, RidgeState):
             return NotImplemented
         self.refuse_unlike(other)
-        return self._updated(stacked_root(self._root, other._root, triangle=True), np.asarray(self._n + other._n))
+        root = stacked_root(self._seen.root, other._seen.root, triangle=True)
+        return self._with_root(root, np.asarray(self._n + other._n))
 
     def discount(self, factor: float) -> Self:
         """Forget a little: `V <- g V + (1 - g) ridge I`, `b <- g b`, for a world that drifts."""
         g = checks.probability("discount factor", factor, zero_and_one=True)
-        return self._updated(math.sqrt(g) * self._root, np.asarray(g * self._n))
+        return self._with_root(math.sqrt(g) * self._seen.root, np.asarray(g * self._n))
 
     # -- what is known -------------------------------------------------------------------------------
 
@@ -109,13 +105,7 @@ class RidgeState:
     def mean_and_width(self, X: ArrayLike, *, some_of_many: bool = False) -> tuple[FloatArray, FloatArray]:
         """Both in one pass over `X`. some_of_many: to the last bit as among many other rows (see `blocks`)."""
         rows = checks.features(X, self.n_features, finite=False)
-        matrix = np.concatenate([self._inverse_root, self.theta[..., None]], axis=-1)
-        mean, width = multiply(
-            rows,
-            matrix,
-            lambda product: (product[..., -1], row_norms(product[..., :-1])),
-            some_of_many=some_of_many,
-        )
+        mean, width = multiply(rows, self._solved.inverse, lengths_and_last, some_of_many=some_of_many)
         _refuse_overflow(rows, mean, width)
         return mean, width
 
@@ -123,7 +113,7 @@ class RidgeState:
         """`theta.x` for each row and a `theta` `(..., n_features)` of the caller's: `(..., n)`."""
         rows = checks.features(X, self.n_features, finite=False)
         twice = np.stack([theta, theta], axis=-1)
-        (values,) = multiply(rows, twice, lambda product: (product[..., 0],), some_of_many=some_of_many)
+        (values,) = multiply(rows, twice, _first_column, some_of_many=some_of_many)
         _refuse_overflow(rows, values)
         return values
 
@@ -133,35 +123,36 @@ class RidgeState:
         The root is taken with a positive diagonal, the only such one, so that the same normals give the same sample
         in whatever order and grouping the state was learned.
         """
-        signs = np.sign(diagonal(self._solved[..., :-1, :-1]))
-        return self.theta + (self._inverse_root @ (signs * standard_normals)[..., None])[..., 0]
+        signs = np.sign(diagonal(self.root))
+        return self.theta + (self.inverse_root @ (signs * standard_normals)[..., None])[..., 0]
 
     @property
     def root(self) -> FloatArray:
         """A triangular R with `R'R = V`, `(..., n_features, n_features)`; `width(x) = |x R^-1|`."""
-        return self._solved[..., :-1, :-1]
+        return self._solved.root
 
     @property
     def inverse_root(self) -> FloatArray:
         """`R^-1`."""
-        return self._inverse_root
+        return self._solved.inverse[..., :-1]
 
-    @cached_property
+    @property
     def theta(self) -> FloatArray:
         """The ridge estimate, `(..., n_features)`."""
-        return _frozen((self._inverse_root @ self._solved[..., :-1, -1:])[..., 0])
+        return self._solved.inverse[..., -1]
 
     @property
     def V(self) -> FloatArray:
         """`ridge I + sum w x x'`, `(..., n_features, n_features)`."""
-        data = self._root[..., :-1]
+        data = self._seen.root[..., :-1]
         V: FloatArray = self.ridge * np.eye(self.n_features) + np.swapaxes(data, -1, -2) @ data
         return V
 
     @property
     def b(self) -> FloatArray:
         """`sum w r x`, `(..., n_features)`."""
-        b: FloatArray = (np.swapaxes(self._root[..., :-1], -1, -2) @ self._root[..., -1:])[..., 0]
+        root = self._seen.root
+        b: FloatArray = (np.swapaxes(root[..., :-1], -1, -2) @ root[..., -1:])[..., 0]
         return b
 
     @property
@@ -172,27 +163,27 @@ class RidgeState:
     @property
     def squared_rewards(self) -> FloatArray:
         """`sum w r^2`, `(...)`."""
-        return np.asarray(np.sum(self._root[..., -1] ** 2, axis=-1))
+        return np.asarray(np.sum(self._seen.root[..., -1] ** 2, axis=-1))
 
     @property
     def squared_norms(self) -> FloatArray:
         """`sum w |x|^2`, the trace of what was added to V, `(...)`."""
-        return np.asarray(np.sum(self._root[..., :-1] ** 2, axis=(-1, -2)))
+        return np.asarray(np.sum(self._seen.root[..., :-1] ** 2, axis=(-1, -2)))
 
     @property
     def residual(self) -> FloatArray:
         """`sum w r^2 - b.theta`, what the estimate leaves unexplained (with the price of its size), `(...)`."""
-        return self._solved[..., -1, -1] ** 2
+        return self._solved.triangle[..., -1, -1] ** 2
 
     @property
     def log_det(self) -> FloatArray:
         """`log det V`, `(...)`."""
-        return np.asarray(2 * np.log(np.abs(diagonal(self._solved[..., :-1, :-1]))).sum(axis=-1))
+        return np.asarray(2 * np.log(np.abs(diagonal(self.root))).sum(axis=-1))
 
     @property
     def log_det_gain(self) -> FloatArray:
         """`log det(V / ridge)`: 0 before anything is learned, `(...)`."""
-        lengths = np.abs(diagonal(self._solved[..., :-1, :-1]))
+        lengths = np.abs(diagonal(self.root))
         return np.asarray(np.maximum(2 * np.log(lengths / math.sqrt(self.ridge)).sum(axis=-1), 0.0))
 
     # -- the batch -----------------------------------------------------------------------------------
@@ -206,17 +197,11 @@ class RidgeState:
         """One learner, or some, of a batch."""
         if not self.batch:
             raise TypeError("this state is of one learner and cannot be indexed")
-        part = object.__new__(type(self))
-        part.n_features, part.ridge = self.n_features, self.ridge
-        part._root, part._n = self._root[index], np.asarray(self._n[index])
-        part.__dict__["_solved"], part.__dict__["_inverse_root"] = self._solved[index], self._inverse_root[index]
-        return part
+        return self._map(lambda array: array[index])
 
     def repeat(self, times: int) -> Self:
         """A batch of learners that all know what this one knows."""
-        d = self.n_features
-        root = np.broadcast_to(self._root, (times, *self.batch, d + 1, d + 1))
-        return self._updated(root.copy(), np.broadcast_to(self._n, (times, *self.batch)).copy())
+        return self._map(lambda array: np.repeat(array[None], times, axis=0))
 
     # -- files ---------------------------------------------------------------------------------------
 
@@ -231,27 +216,24 @@ class RidgeState:
         return cls.from_arrays(header.get("ridge"), arrays, path)
 
     def to_arrays(self) -> dict[str, FloatArray]:
-        """The arrays of a file."""
-        return {"root": self._root, "n": self._n}
+        """The arrays of a file: `root` and `rows` hold what was learned, `solved` the same with the ridge."""
+        seen = self._seen
+        return {"root": seen.without_waiting, "rows": seen.waiting, "solved": self._solved.triangle, "n": self._n}
 
     @classmethod
     def from_arrays(cls, ridge: object, arrays: openfile.Arrays, path: str | os.PathLike[str]) -> Self:
         """A state from the arrays of the file at `path`, refused if they do not fit together."""
-        root, n = arrays.get("root"), arrays.get("n")
-        if (
-            root is None
-            or n is None
-            or not isinstance(ridge, float)
-            or root.dtype != np.float64
-            or n.dtype != np.float64
-            or root.ndim < 2
-            or root.shape[-1] < 2
-            or root.shape[-2] != root.shape[-1]
-            or n.shape != root.shape[:-2]
-            or not (np.isfinite(root).all() and np.isfinite(n).all() and math.isfinite(ridge) and ridge > 0)
-        ):
-            raise FileFormatError(f"{path} does not hold a ridge state that fits together")
-        return cls(n_features=root.shape[-1] - 1, ridge=ridge)._updated(root, n)
+        there = [arrays[name] for name in ("root", "rows", "solved", "n") if name in arrays]
+        if len(there) == 4 and isinstance(ridge, float) and math.isfinite(ridge) and ridge > 0:
+            root, rows, solved, n = there
+            size = root.shape[-1] if root.ndim else 0
+            square = (*n.shape, size, size)
+            fit = size >= 2 and root.shape == solved.shape == square
+            fit = fit and rows.ndim == root.ndim and (*rows.shape[:-2], rows.shape[-1]) == square[:-1]
+            if fit and all(array.dtype == np.float64 and np.isfinite(array).all() for array in there):
+                empty = cls(n_features=size - 1, ridge=ridge)
+                return empty._with(SumOfSquares(root, (rows,)), Solved(solved), n)
+        raise FileFormatError(f"{path} does not hold a ridge state that fits together")
 
     def refuse_unlike(self, other: "RidgeState") -> None:
         """Raise unless `other` could be merged with this state."""
@@ -268,39 +250,41 @@ class RidgeState:
 
     # -- inside --------------------------------------------------------------------------------------
 
-    def _updated(self, root: FloatArray, n: FloatArray) -> Self:
+    def _with(self, seen: SumOfSquares, solved: Solved, n: FloatArray) -> Self:
+        if not checks.all_finite(n):
+            raise PrecisionError("the sum of the weights is beyond the range of float64; scale them down")
+        solved.refuse_lost_ridge(self.ridge)
         new = object.__new__(type(self))
-        new.n_features, new.ridge, new._root, new._n = self.n_features, self.ridge, _frozen(root), _frozen(n)
-        new._refuse_lost_ridge()
+        new.n_features, new.ridge = self.n_features, self.ridge
+        new._seen, new._solved, new._n = seen, solved, frozen(n)
         return new
 
-    @cached_property
-    def _solved(self) -> FloatArray:
-        """`[[R, z], [0, rho]]`: R'R = V, R theta = z, rho^2 the residual."""
-        return stacked_root(self._root, ridge_rows(self.n_features, self.ridge, self.batch), triangle=True)
+    def _with_root(self, root: FloatArray, n: FloatArray) -> Self:
+        seen = SumOfSquares(frozen(root))
+        return self._with(seen, Solved.of(seen, self.ridge), n)
 
-    @cached_property
-    def _inverse_root(self) -> FloatArray:
-        """`R^-1`, so that width(x) = |x R^-1|: the inverse of the triangle, which is as exact as substitution."""
-        return inverted(self.root)
+    def _map(self, change: Callable[[FloatArray], FloatArray]) -> Self:
+        """The same for a part of the batch, or for many."""
+        return self._with(self._seen.map(change), self._solved.map(change), np.asarray(change(self._n)))
 
-    def _refuse_lost_ridge(self) -> None:
-        """Raise where rounding in the QR has grown to the size of the ridge.
 
-        QR errs by eps relative to each column, which tilts every direction by eps * c, c the condition number with
-        the columns scaled to length 1 (so that mere units do not count), and a width by (eps * c)^2.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            lengths = row_norms(np.swapaxes(self._solved, -1, -2))
-            if not (np.isfinite(lengths).all() and np.isfinite(self._n).all()):
-                raise PrecisionError("the squares of what was observed are beyond the range of float64; scale it down")
-            condition = row_norms(lengths[..., :-1] * row_norms(self._inverse_root))
-            error = (EPSILON * condition) ** 2
-        if not (error <= LARGEST_WIDTH_ERROR).all():
-            raise PrecisionError(
-                f"the ridge {self.ridge} is lost to rounding: what was observed is larger than it by a factor "
-                "that float64 does not hold; scale the features down or raise the ridge"
-            )
+def _rows_to_learn(X: FloatArray, r: FloatArray, weights: FloatArray | None, shock: float) -> FloatArray:
+    """Rows whose sum of squares is that of `[x r]`, weighted; not many more than features."""
+    k, d = X.shape[-2:]
+    if shock > 0 and r.size:  # all rows at once: each depends on the others
+        return whiten(_beside(X, r), np.ones(r.shape) if weights is None else weights, shock)
+    if k <= max(FEW, 2 * d):
+        return _beside(X, r) if weights is None else whiten(_beside(X, r), weights, 0.0)
+    root = np.zeros((*X.shape[:-2], d + 1, d + 1))
+    for begin in range(0, k, LEARNED_AT_A_TIME):
+        part = slice(begin, begin + LEARNED_AT_A_TIME)
+        rows = _beside(X[..., part, :], r[..., part])
+        root = stacked_root(root, rows if weights is None else whiten(rows, weights[..., part], 0.0))
+    return root
+
+
+def _first_column(columns: FloatArray, rows: FloatArray) -> tuple[FloatArray]:
+    return (product_of(columns, rows)[..., 0, :].copy(),)
 
 
 def _beside(X: FloatArray, rewards: FloatArray) -> FloatArray:
@@ -308,15 +292,9 @@ def _beside(X: FloatArray, rewards: FloatArray) -> FloatArray:
     return np.concatenate([X, rewards[..., None]], axis=-1)
 
 
-def _frozen(array: FloatArray) -> FloatArray:
-    """The array, which nobody can change any more: a state is a value."""
-    array.flags.writeable = False
-    return array
-
-
 def _refuse_overflow(rows: FloatArray, *results: FloatArray) -> None:
     """A NaN or infinite feature shows in the results, which are fewer to look at than the features."""
-    if all(np.isfinite(result).all() for result in results):
+    if math.isfinite(np.vdot(results[0], results[-1])) or all(checks.all_finite(result) for result in results):
         return
     checks.refuse_not_finite("features", rows)
     raise PrecisionError("a mean or a width is beyond the range of float64; scale the features down")

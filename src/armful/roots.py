@@ -2,33 +2,89 @@
 
 import math
 from collections.abc import Callable
-from functools import lru_cache, partial
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg.lapack import dtpqrt, dtrtri
 
 from armful.checks import FloatArray
 
-QR_BLOCK = 16
-"""Columns of a QR worked on together: about the fastest from 50 features to 500."""
+QR_BLOCK, WIDE, WIDE_QR_BLOCK = 8, 128, 16
+"""Columns of a QR worked on together: about the fastest to 100 features, and from `WIDE` to 500."""
+
+WAITING = 256
+"""Rows that may wait for a QR."""
+
+
+class SumOfSquares:
+    """`sum x'x` over rows x, as a root R with `R'R` equal to it, and rows that are still to be put into R.
+
+    Most sums are only added to. So that adding costs no QR, rows wait until they are many or the root is asked for.
+    What happens when depends on the rows alone, never on who asked: so one that was saved goes on to the last bit.
+    """
+
+    def __init__(self, root: FloatArray, waiting: tuple[FloatArray, ...] = ()) -> None:
+        self._root, self._waiting = root, waiting
+        self._n_waiting: int = sum(rows.shape[-2] for rows in waiting)
+
+    def add(self, rows: FloatArray) -> Self:
+        """The sum with these rows, `(..., k, n)`."""
+        if self._n_waiting + rows.shape[-2] > WAITING:
+            return type(self)(stacked_root(self.root, rows))
+        new = object.__new__(type(self))
+        new._root, new._waiting, new._n_waiting = self._root, (*self._waiting, rows), self._n_waiting + rows.shape[-2]
+        return new
+
+    @cached_property
+    def root(self) -> FloatArray:
+        """The root of the whole sum."""
+        return stacked_root(self._root, self.waiting) if self._waiting else self._root
+
+    @property
+    def some_wait(self) -> bool:
+        """Whether there are rows that wait."""
+        return self._n_waiting > 0
+
+    @property
+    def without_waiting(self) -> FloatArray:
+        """The root of what does not wait."""
+        return self._root
+
+    @property
+    def waiting(self) -> FloatArray:
+        """The rows that wait, `(..., k, n)`."""
+        return np.concatenate([self._root[..., :0, :], *self._waiting], axis=-2)
+
+    def map(self, change: Callable[[FloatArray], FloatArray]) -> Self:
+        """The same with every array changed, say to a part of its batch."""
+        return type(self)(change(self._root), tuple(change(rows) for rows in self._waiting))
 
 
 def stacked_root(root: FloatArray, rows: FloatArray, *, triangle: bool = False) -> FloatArray:
     """The triangular square root of `root' root + rows' rows`. triangle: the rows are one too."""
-    qr = partial(dtpqrt, rows.shape[-2] if triangle else 0, min(root.shape[-1], QR_BLOCK))
-    return _one_by_one(qr, root, rows)
+    size = root.shape[-1]
+    together = min(size, QR_BLOCK if size < WIDE else WIDE_QR_BLOCK)
+    return _one_by_one(partial(dtpqrt, rows.shape[-2] if triangle else 0, together), root, rows)
 
 
-def inverted(triangle: FloatArray) -> FloatArray:
-    """The inverse of an upper triangle."""
-    return _one_by_one(dtrtri, triangle)
+def inverted(triangle: FloatArray, *, overwrite: bool = False) -> FloatArray:
+    """The inverse of an upper triangle. overwrite: whether nobody needs the triangle any more."""
+    return _one_by_one(partial(dtrtri, overwrite_c=overwrite), triangle)
 
 
 @lru_cache(maxsize=8)
-def ridge_rows(d: int, ridge: float, batch: tuple[int, ...]) -> FloatArray:
-    """Rows whose square is `ridge I`, with rewards of 0."""
-    return np.broadcast_to(math.sqrt(ridge) * np.eye(d, d + 1), (*batch, d, d + 1))
+def ridge_root(size: int, ridge: float, batch: tuple[int, ...]) -> FloatArray:
+    """A root of `ridge I` for the features, and of 0 for the rewards beside them."""
+    root = math.sqrt(ridge) * np.eye(size)
+    root[-1, -1] = 0.0
+    return np.broadcast_to(root, (*batch, size, size))
+
+
+def frozen(array: FloatArray) -> FloatArray:
+    """The array, which nobody can change any more."""
+    array.flags.writeable = False
+    return array
 
 
 def diagonal(matrix: FloatArray) -> FloatArray:
@@ -36,9 +92,22 @@ def diagonal(matrix: FloatArray) -> FloatArray:
     return np.diagonal(matrix, axis1=-2, axis2=-1)
 
 
+def squares(*matrices: FloatArray) -> FloatArray | float:
+    """The product of the sums of squares of some matrices, `(...)`; infinite or NaN where it is too large."""
+    if matrices[0].ndim == 2:
+        return math.prod(float(np.vdot(matrix.T, matrix.T)) for matrix in matrices)  # as it lies in memory
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(math.prod(np.einsum("...ij,...ij->...", matrix, matrix) for matrix in matrices))
+
+
 def _one_by_one(lapack: Callable[..., Any], *stacks: FloatArray) -> FloatArray:
-    """What `lapack` makes of `(..., m, n)` matrices, each by itself: a batch gets the bits that single ones get."""
+    """What `lapack` makes of `(..., m, n)` matrices, each by itself: a batch gets the bits that single ones get.
+
+    The result lies in memory column by column, as LAPACK wants it next time.
+    """
     if stacks[0].ndim == 2:
-        return np.ascontiguousarray(lapack(*stacks)[0])
+        result: FloatArray = lapack(*stacks)[0]
+        return result
     flat = [stack.reshape(-1, *stack.shape[-2:]) for stack in stacks]
-    return np.array([lapack(*each)[0] for each in zip(*flat, strict=True)]).reshape(stacks[0].shape)
+    columns = np.array([lapack(*each)[0].T for each in zip(*flat, strict=True)])
+    return np.swapaxes(columns, -1, -2).reshape(stacks[0].shape)

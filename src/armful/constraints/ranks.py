@@ -156,9 +156,10 @@ def largest_of_one(scores: FloatArray, k: int, key: Keys, places: IntArray | Non
         return NO_ARMS
     others = scores.size - min(k + 1, scores.size)  # one more than k is looked at: it may be as good as the last
     top = scores.argpartition(others)[others:]
-    top = top[(-scores[top]).argsort()]
+    falling = scores[top].argsort()[::-1]
+    top = top[falling]
     values = scores[top]
-    if (values[1:] == values[:-1]).any():
+    if np.count_nonzero(values[1:] == values[:-1]):
         candidates = np.flatnonzero(scores >= values[k - 1])
         top = candidates[np.lexsort((lots(key, at(places, candidates)), -scores[candidates]))]
     return top[:k]

@@ -60,7 +60,7 @@ class Problem:
         """The features, for a constraint that may want to see them; one that goes by rank does not."""
         while hasattr(constraint, "constraint"):  # restricted to some arms
             constraint = constraint.constraint
-        return None if hasattr(constraint, "ranks") else self.arms.X
+        return None if hasattr(type(constraint), "ranks") else self.arms.X
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,7 @@ import copy
 import inspect
 import os
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Self, cast
 
@@ -257,15 +256,8 @@ class Policy:
             raise ValueError(f"{type(self).__name__} takes no caps; CappedC2UCB does")
         return checks.vector("caps", caps, n_arms)
 
-    @contextmanager
-    def _unchanged_if_refused(self) -> Iterator[None]:
-        """Put the generator back where it was if what happens inside fails."""
-        before = self.generator.bit_generator.state
-        try:
-            yield
-        except BaseException:
-            self.generator.bit_generator.state = before
-            raise
+    def _unchanged_if_refused(self) -> "_PutBack":
+        return _PutBack(self.generator)
 
     @property
     def generator(self) -> Generator:
@@ -273,6 +265,20 @@ class Policy:
         if isinstance(self.rng, Streams):
             raise TypeError("this policy is a batch of repetitions; choose and save are for a single one")
         return self.rng
+
+
+class _PutBack:
+    """Puts a generator back where it was if what happens inside fails."""
+
+    def __init__(self, generator: Generator) -> None:
+        self.bits = generator.bit_generator
+
+    def __enter__(self) -> None:
+        self.before = self.bits.state
+
+    def __exit__(self, failed: type[BaseException] | None, *what: object) -> None:
+        if failed is not None:
+            self.bits.state = self.before
 
 
 def _given(problem: Problem) -> Problem:

@@ -42,7 +42,8 @@ class C2UCB(ConfidencePolicy):
         return self.score(high, k).value
 
     def _bonus(self, width: FloatArray, k: int) -> FloatArray:
-        return np.asarray(self._alpha(self.state, k))[..., None] * width
+        alpha = self._alpha(self.state, k)
+        return alpha * width if isinstance(alpha, float) else alpha[..., None] * width
 
 
 class CappedC2UCB(C2UCB):
