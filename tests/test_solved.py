@@ -71,22 +71,30 @@ def test_rows_are_added_to_the_triangle_where_that_is_exact_enough(scale, one_by
     assert (added > 100) == one_by_one
 
 
-def test_learners_of_a_batch_that_differ_in_size_are_as_if_alone():
-    """One adds rows to its triangle throughout, one never can, one only at first."""
+@pytest.mark.parametrize(
+    ("ridge", "seen"),
+    [
+        (RIDGE, {(True, False, True), (True, False, False)}),
+        (1e-8, {(False,) * 3, (True, False, True), (True, False, False)}),
+    ],
+)
+def test_learners_of_a_batch_that_differ_in_size_are_as_if_alone(ridge, seen):
+    """One adds rows to its triangle throughout (or once it knows enough), one never can, one only at first."""
     rng = np.random.default_rng(5)
-    batch = RidgeState(n_features=D, ridge=RIDGE, batch=(3,))
-    alone = [RidgeState(n_features=D, ridge=RIDGE) for _ in range(3)]
+    batch = RidgeState(n_features=D, ridge=ridge, batch=(3,))
+    alone = [RidgeState(n_features=D, ridge=ridge) for _ in range(3)]
     steady = set()
     for t in range(60):
         X, r = rng.standard_normal((3, 4, D)), rng.standard_normal((3, 4))
         X *= np.array([1.0, 1e6, 1e6 if t > 30 else 1.0])[:, None, None]
+        X[2] *= t != 1  # so that it learns nothing while the first does
         batch = batch.learn(X, r)
         alone = [state.learn(x, y) for state, x, y in zip(alone, X, r, strict=True)]
         steady.add(tuple(state._solved.squared_condition <= STEADY for state in alone))
         for i, state in enumerate(alone):
             assert np.array_equal(batch[i].inverse_root, state.inverse_root)
             assert np.array_equal(batch[i].theta, state.theta)
-    assert steady == {(True, False, True), (True, False, False)}
+    assert steady == seen
 
 
 @pytest.mark.parametrize("batch", [(), (2,)])

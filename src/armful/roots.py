@@ -108,6 +108,6 @@ def _one_by_one(lapack: Callable[..., Any], *stacks: FloatArray) -> FloatArray:
     if stacks[0].ndim == 2:
         result: FloatArray = lapack(*stacks)[0]
         return result
-    flat = [stack.reshape(-1, *stack.shape[-2:]) for stack in stacks]
+    flat = [stack.reshape(math.prod(stack.shape[:-2]), *stack.shape[-2:]) for stack in stacks]
     columns = np.array([lapack(*each)[0].T for each in zip(*flat, strict=True)])
     return np.swapaxes(columns, -1, -2).reshape(stacks[0].shape)
