@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armful
-from armful.blocks import BLOCK, HALVED, SUMMED, lengths_and_last, multiply, row_norms
+from armful.blocks import BLOCK, HALVED, SUMMED, EachOwn, lengths_and_last, multiply, row_norms
 
 
 def two_columns(columns, rows):
@@ -88,3 +88,21 @@ def test_the_number_of_blas_threads_does_not_change_a_bit(d):
         with threadpoolctl.threadpool_limits(n_threads, user_api="blas"):
             results.append(np.stack(state.mean_and_width(X)))
     assert np.array_equal(*results)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 30), st.sampled_from([1, 7, 60]), st.sampled_from([5, 8, 200, 1000, 1030, 1700]))
+def test_many_learners_get_what_each_gets_alone(n_learners, d, n):
+    """Whether they have arms of their own, beside each other or apart, or the same; to the last bit."""
+    rng = np.random.default_rng(n_learners)
+    X = rng.standard_normal((n_learners, n, d))
+    matrices = np.triu(rng.standard_normal((n_learners, d, d + 1)))
+    together, apart = multiply(X, matrices, lengths_and_last), multiply(EachOwn(list(X)), matrices, lengths_and_last)
+    common = multiply(X[0], matrices, lengths_and_last)
+    for i in range(n_learners):
+        alone = multiply(X[i], matrices[i], lengths_and_last)
+        for result, beside, by_itself in zip(alone, together, apart, strict=True):
+            assert np.array_equal(result, beside[i])
+            assert np.array_equal(result, by_itself[i])
+        for result, shared in zip(multiply(X[0], matrices[i], lengths_and_last), common, strict=True):
+            assert np.array_equal(result, shared[i])

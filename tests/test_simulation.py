@@ -14,6 +14,7 @@ class Mixed:
     """Constraints of every kind, sets of every size, and numbers of arms that may differ between repetitions."""
 
     ragged: bool = False
+    any_noise: bool = False
     n_features: int = 3
 
     def rounds(self, n_rounds: int, rng: np.random.Generator) -> Iterator[Round]:
@@ -29,7 +30,7 @@ class Mixed:
                 Quotas(groups, at_least={0: 1}, at_most=2),
                 OneOf([[0, 1, 2], [3, 4], [5]]),
             ][t % 4]
-            yield Round(X, constraint, X @ theta, noise=0.1)
+            yield Round(X, constraint, X @ theta, noise=(0.1, "bernoulli", 0.0)[rng.integers(3) * self.any_noise])
 
 
 WORLDS = {
@@ -39,6 +40,7 @@ WORLDS = {
     "campaign": Campaign(n_arms=700, n_features=4, k=30),
     "slates": Slates(n_arms=20, n_features=4, k=3),
     "mixed": Mixed(),
+    "any noise": Mixed(any_noise=True),
     "ragged": Mixed(ragged=True),
 }
 
@@ -73,6 +75,25 @@ def test_policies_that_choose_alike_meet_the_same_luck():
     greedy = simulate(CombLinUCB(n_features=5, radius=0.0), Slates(n_features=5), rounds=15, repetitions=5)
     same = simulate(C2UCB(n_features=5, radius=0.0), Slates(n_features=5), rounds=15, repetitions=5)
     np.testing.assert_array_equal(greedy.rewards, same.rewards)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3, "bernoulli"])
+def test_an_arm_pays_the_same_whichever_others_were_chosen(noise):
+    shown = Round(np.ones((50, 1)), TopK(3), np.linspace(0, 1, 50), noise)
+    everything = shown.rewards(np.random.default_rng(1))
+    chosen = np.array([49, 3, 17, 3])
+    np.testing.assert_array_equal(shown.rewards(np.random.default_rng(1), chosen), everything[chosen])
+
+
+def test_a_policy_sees_arms_that_every_repetition_has_of_its_own():
+    class Summing(Policy):
+        def score(self, arms, k):
+            return arms.X.sum(axis=-1) + 0 * arms.norm
+
+    policy = Summing(n_features=3)
+    together = simulate(policy, Mixed(), rounds=3, repetitions=4, seed=3)
+    alone = [run_alone(policy, Mixed(), 3, 3, i) for i in range(4)]
+    np.testing.assert_allclose(together.regret, np.concatenate([each.regret for each in alone]), atol=1e-12)
 
 
 def test_different_seeds_and_repetitions_differ():

@@ -1,6 +1,7 @@
 """Rows of features times a small matrix, a block of rows at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,16 +19,30 @@ SUMMED = 256
 HALVED = 48
 """From so many features on it pays to leave out the quarter of a triangle's product that is zero."""
 
+CACHED = 2**15
+"""Numbers of a product for many learners that are worked on at a time."""
+
 Results = tuple[FloatArray, ...]
+Kernel = Callable[[FloatArray, FloatArray], Results]
 
 
-def multiply(
-    X: FloatArray,
-    matrix: FloatArray,
-    kernel: Callable[[FloatArray, FloatArray], Results],
-    *,
-    some_of_many: bool = False,
-) -> Results:
+class EachOwn:
+    """Rows that every learner of a batch has of its own, `(n, d)` each, and that are not copied beside each other."""
+
+    def __init__(self, arrays: Sequence[FloatArray]) -> None:
+        self.arrays = arrays
+        self.shape = (len(arrays), *arrays[0].shape)
+
+    def of(self, learners: slice) -> Self:
+        """The rows of some learners."""
+        return type(self)(self.arrays[learners])
+
+    def rows(self, rows: slice) -> FloatArray:
+        """Some rows of each learner, `(learners, n, d)`."""
+        return np.stack([array[rows] for array in self.arrays])
+
+
+def multiply(X: FloatArray | EachOwn, matrix: FloatArray, kernel: Kernel, *, some_of_many: bool = False) -> Results:
     """What `kernel` makes of the rows of `X @ matrix`, `(..., n, d)` times `(..., d, m)`: each `(..., n)`.
 
     The kernel gets both transposed, and makes their product column by column: it is faster so, and sums over columns
@@ -40,22 +55,52 @@ def multiply(
 
     What is not finite in `X`, or overflows, shows in the result; numpy's warnings about it are silenced.
     """
-    n, columns = X.shape[-2], matrix.swapaxes(-1, -2)
-    lone, multiple = (BLOCK, BLOCK) if some_of_many else (LONE, 8)
+    columns = matrix.swapaxes(-1, -2)
     with np.errstate(over="ignore", invalid="ignore"):
-        if n <= lone:
-            if n % multiple == 0:
-                return kernel(columns, np.ascontiguousarray(X).swapaxes(-1, -2))
-            return tuple(part[..., :n] for part in kernel(columns, _filled_up(X, multiple).swapaxes(-1, -2)))
+        if matrix.ndim != 3:
+            return _by_blocks(X, columns, kernel, some_of_many)
+        n_learners, at_a_time = len(matrix), max(1, CACHED // (min(X.shape[-2], BLOCK) * matrix.shape[-1]))
         results: Results = ()
-        for begin in range(0, n, BLOCK):
-            rows = slice(min(begin, n - BLOCK), min(begin + BLOCK, n))
-            block = np.ascontiguousarray(X[rows]) if X.ndim == 2 else X[..., rows, :]
-            parts = kernel(columns, block.swapaxes(-1, -2))
-            results = results or tuple(np.empty((*part.shape[:-1], n)) for part in parts)
-            for result, part in zip(results, parts, strict=True):
-                result[..., rows] = part
+        for begin in range(0, n_learners, at_a_time):
+            learners = slice(begin, begin + at_a_time)
+            parts = _by_blocks(_of(X, learners), columns[learners], kernel, some_of_many)
+            if at_a_time >= n_learners:
+                return parts
+            results = results or tuple(np.empty((n_learners, *part.shape[1:])) for part in parts)
+            _fill_in(results, learners, parts)
         return results
+
+
+def _by_blocks(X: FloatArray | EachOwn, columns: FloatArray, kernel: Kernel, some_of_many: bool) -> Results:
+    n = X.shape[-2]
+    lone, multiple = (BLOCK, BLOCK) if some_of_many else (LONE, 8)
+    if n <= lone:
+        parts = kernel(columns, _filled_up(_rows(X, slice(None)), multiple).swapaxes(-1, -2))
+        return parts if n % multiple == 0 else tuple(part[..., :n] for part in parts)
+    results: Results = ()
+    for begin in range(0, n, BLOCK):
+        block = slice(min(begin, n - BLOCK), min(begin + BLOCK, n))
+        parts = kernel(columns, _rows(X, block).swapaxes(-1, -2))
+        results = results or tuple(np.empty((*part.shape[:-1], n)) for part in parts)
+        _fill_in(results, (..., block), parts)
+    return results
+
+
+def _fill_in(results: Results, where: Any, parts: Results) -> None:
+    for result, part in zip(results, parts, strict=True):
+        result[where] = part
+
+
+def _of(X: FloatArray | EachOwn, learners: slice) -> FloatArray | EachOwn:
+    if isinstance(X, EachOwn):
+        return X.of(learners)
+    return X[learners] if X.ndim > 2 and len(X) > 1 else X  # else the same for all
+
+
+def _rows(X: FloatArray | EachOwn, rows: slice) -> FloatArray:
+    if isinstance(X, EachOwn):
+        return X.rows(rows)
+    return np.ascontiguousarray(X[rows]) if X.ndim == 2 else X[..., rows, :]
 
 
 def lengths_and_last(columns: FloatArray, rows: FloatArray) -> Results:
@@ -103,4 +148,4 @@ def _column_squares(product: FloatArray) -> FloatArray:
 
 def _filled_up(X: FloatArray, multiple: int) -> FloatArray:
     missing = -X.shape[-2] % multiple
-    return np.concatenate([X, np.zeros((*X.shape[:-2], missing, X.shape[-1]))], axis=-2)
+    return np.concatenate([X, np.zeros((*X.shape[:-2], missing, X.shape[-1]))], axis=-2) if missing else X

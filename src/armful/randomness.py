@@ -55,8 +55,13 @@ def lots(key: Keys, places: IntArray) -> Keys:
         return np.asarray(z ^ (z >> np.uint64(31)))
 
 
+def arm_uniforms(key: Keys, places: IntArray) -> FloatArray:
+    """A number strictly between 0 and 1 for each arm, `(..., n)`, drawn as in `lots`."""
+    uniforms: FloatArray = ((lots(key, places) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return uniforms
+
+
 def arm_normals(key: Keys, places: IntArray) -> FloatArray:
     """A standard normal for each arm, `(..., n)`, drawn as in `lots`."""
-    uniform = ((lots(key, places) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53  # strictly between 0 and 1
-    normals: FloatArray = ndtri(uniform)
+    normals: FloatArray = ndtri(arm_uniforms(key, places))
     return normals

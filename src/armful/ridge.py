@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armful import checks, openfile
-from armful.blocks import lengths_and_last, multiply, product_of
+from armful.blocks import EachOwn, lengths_and_last, multiply, product_of
 from armful.checks import FloatArray
 from armful.errors import FileFormatError, PrecisionError
 from armful.roots import SumOfSquares, diagonal, frozen, ridge_root, stacked_root
@@ -102,16 +102,16 @@ class RidgeState:
         """`sqrt(x' V^-1 x)` for each row: `(..., n)`."""
         return self.mean_and_width(X)[1]
 
-    def mean_and_width(self, X: ArrayLike, *, some_of_many: bool = False) -> tuple[FloatArray, FloatArray]:
+    def mean_and_width(self, X: ArrayLike | EachOwn, *, some_of_many: bool = False) -> tuple[FloatArray, FloatArray]:
         """Both in one pass over `X`. some_of_many: to the last bit as among many other rows (see `blocks`)."""
-        rows = checks.features(X, self.n_features, finite=False)
+        rows = X if isinstance(X, EachOwn) else checks.features(X, self.n_features, finite=False)
         mean, width = multiply(rows, self._solved.inverse, lengths_and_last, some_of_many=some_of_many)
         _refuse_overflow(rows, mean, width)
         return mean, width
 
-    def project(self, X: ArrayLike, theta: FloatArray, *, some_of_many: bool = False) -> FloatArray:
+    def project(self, X: ArrayLike | EachOwn, theta: FloatArray, *, some_of_many: bool = False) -> FloatArray:
         """`theta.x` for each row and a `theta` `(..., n_features)` of the caller's: `(..., n)`."""
-        rows = checks.features(X, self.n_features, finite=False)
+        rows = X if isinstance(X, EachOwn) else checks.features(X, self.n_features, finite=False)
         twice = np.stack([theta, theta], axis=-1)
         (values,) = multiply(rows, twice, _first_column, some_of_many=some_of_many)
         _refuse_overflow(rows, values)
@@ -292,9 +292,9 @@ def _beside(X: FloatArray, rewards: FloatArray) -> FloatArray:
     return np.concatenate([X, rewards[..., None]], axis=-1)
 
 
-def _refuse_overflow(rows: FloatArray, *results: FloatArray) -> None:
+def _refuse_overflow(rows: FloatArray | EachOwn, *results: FloatArray) -> None:
     """A NaN or infinite feature shows in the results, which are fewer to look at than the features."""
     if math.isfinite(np.vdot(results[0], results[-1])) or all(checks.all_finite(result) for result in results):
         return
-    checks.refuse_not_finite("features", rows)
+    checks.refuse_not_finite("features", rows.rows(slice(None)) if isinstance(rows, EachOwn) else rows)
     raise PrecisionError("a mean or a width is beyond the range of float64; scale the features down")

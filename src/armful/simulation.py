@@ -89,7 +89,7 @@ def run_alone(
     for t, shown in enumerate(played(environment, rounds, generator(seed, repetition, WORLD))):
         worth = {} if shown.objective is None else {"objective": shown.objective}
         choice = learner.choose(shown.features, shown.constraint, **worth)
-        rewards = shown.rewards(noise)[choice.indices]
+        rewards = shown.rewards(noise, choice.indices)
         learner.learn(choice.features, rewards)
         result.regret[0, t] = shown.to_beat() - shown.worth(choice.indices)
         result.rewards[0, t], result.pulled[0, t] = rewards.sum(), choice.indices.size

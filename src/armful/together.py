@@ -2,20 +2,48 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.random import Generator
 
 from armful.arms import Arms
+from armful.blocks import EachOwn
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, best_each
 from armful.environments import Environment, Round, played
+from armful.environments.round import drawn_rewards
 from armful.policies import Policy
+from armful.randomness import Streams, draw_key
+from armful.ridge import RidgeState
 from armful.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
 
-LARGEST_STACK = 2**21
-"""Numbers: arms of several repetitions beyond this are not copied beside each other, since they leave the cache."""
+
+class SeparateArms(Arms):
+    """Arms that every repetition has of its own, copied beside each other only if a policy asks for them."""
+
+    def __init__(self, arms: EachOwn, state: RidgeState) -> None:
+        self.each_own, self.state, self.caps, self.some_of_many = arms, state, None, False
+
+    @cached_property
+    def X(self) -> FloatArray:  # type: ignore[override]
+        """All of them, `(repetitions, n_arms, n_features)`."""
+        return self.each_own.rows(slice(None))
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms each repetition has."""
+        return int(self.each_own.shape[-2])
+
+    @cached_property
+    def mean_and_width(self) -> tuple[FloatArray, FloatArray]:
+        """A few repetitions at a time."""
+        return self.state.mean_and_width(self.each_own)
+
+    def project(self, theta: FloatArray) -> FloatArray:
+        """A few repetitions at a time."""
+        return self.state.project(self.each_own, theta)
 
 
 def run_together(policy: Policy, environment: Environment, rounds: int, seed: int, repetitions: range) -> Trajectories:
@@ -29,8 +57,7 @@ def run_together(policy: Policy, environment: Environment, rounds: int, seed: in
     for t in range(rounds):
         scene = Scene.of([next(world) for world in worlds], scene)
         chosen, present = _filled_up(_choose(learners, scene, generators))
-        paid = [shown.rewards(noise)[i] for shown, noise, i in zip(scene.rounds, noises, chosen, strict=True)]
-        rewards = np.stack(paid) * present
+        rewards = scene.rewards(chosen, noises) * present
         learners.state = learners.state.learn(scene.rows(chosen) * present[..., None], rewards, weights=present)
         result.regret[:, t] = scene.to_beat - scene.worth(chosen, present)
         result.rewards[:, t] = rewards.sum(axis=1)
@@ -42,14 +69,13 @@ def run_together(policy: Policy, environment: Environment, rounds: int, seed: in
 class Scene:
     """One round as all repetitions see it.
 
-    features: `(n_arms, n_features)` where all see the same arms, `(repetitions, n_arms, n_features)` where each sees
-    its own, None where they differ in number or are too many to copy.
+    features: `(n_arms, n_features)` where all see the same arms, or what each sees, None where they differ in number.
     constraint: the common one, None where they differ.
     to_beat: `(repetitions,)`, what regret is counted from.
     """
 
     rounds: list[Round]
-    features: FloatArray | None
+    features: FloatArray | EachOwn | None
     constraint: Constraint | None
     to_beat: FloatArray
 
@@ -73,11 +99,20 @@ class Scene:
 
     def rows(self, chosen: IntArray) -> FloatArray:
         """The features of the chosen arms: `(repetitions, k, n_features)`."""
-        if self.features is None:
-            return np.stack([shown.features[i] for shown, i in zip(self.rounds, chosen, strict=True)])
-        if self.features.ndim == 2:
+        if isinstance(self.features, np.ndarray):
             return self.features[chosen]
-        return self.features[np.arange(len(chosen))[:, None], chosen]
+        return np.stack([shown.features[i] for shown, i in zip(self.rounds, chosen, strict=True)])
+
+    def rewards(self, chosen: IntArray, noises: Sequence[Generator]) -> FloatArray:
+        """What the chosen arms pay: `(repetitions, k)`."""
+        means, noise = self.means(chosen), self.rounds[0].noise
+        if all(shown.noise == noise for shown in self.rounds):
+            return drawn_rewards(means, noise, draw_key(Streams(noises)), chosen)
+        return np.stack([shown.rewards(rng, i) for shown, rng, i in zip(self.rounds, noises, chosen, strict=True)])
+
+    def means(self, chosen: IntArray) -> FloatArray:
+        """The true means of the chosen arms: `(repetitions, k)`."""
+        return np.stack([shown.mean[i] for shown, i in zip(self.rounds, chosen, strict=True)])
 
     @property
     def only_sums(self) -> bool:
@@ -89,8 +124,7 @@ class Scene:
         if not self.only_sums:
             sets = zip(self.rounds, chosen, present, strict=True)
             return np.array([shown.worth(members[mark > 0]) for shown, members, mark in sets])
-        means = np.stack([shown.mean[i] for shown, i in zip(self.rounds, chosen, strict=True)])
-        return np.asarray((means * present).sum(axis=1))
+        return np.asarray((self.means(chosen) * present).sum(axis=1))
 
 
 def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> Sequence[IntArray] | IntArray:
@@ -101,7 +135,9 @@ def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> 
             learners.repetition(i).choose(shown.features, shown.constraint, objective=shown.objective).indices
             for i, shown in enumerate(scene.rounds)
         ]
-    scores = learners.score_all(Arms(scene.features, learners.state), scene.constraint.k).value
+    state, seen = learners.state, scene.features
+    arms = SeparateArms(seen, state) if isinstance(seen, EachOwn) else Arms(seen, state)
+    scores = learners.score_all(arms, scene.constraint.k).value
     return best_each(scene.constraint, scores, generators, [shown.features for shown in scene.rounds])[0]
 
 
@@ -116,13 +152,12 @@ def _filled_up(chosen: Sequence[IntArray] | IntArray) -> tuple[IntArray, FloatAr
     return indices, present
 
 
-def _common_features(rounds: list[Round]) -> FloatArray | None:
+def _common_features(rounds: list[Round]) -> FloatArray | EachOwn | None:
     first = rounds[0].features
     if all(shown.features is first for shown in rounds):
         return first
-    if all(shown.features.shape == first.shape for shown in rounds) and first.size * len(rounds) <= LARGEST_STACK:
-        return np.stack([shown.features for shown in rounds])
-    return None
+    alike = all(shown.features.shape == first.shape for shown in rounds)
+    return EachOwn([shown.features for shown in rounds]) if alike else None
 
 
 def _to_beat(rounds: list[Round]) -> FloatArray:

@@ -13,6 +13,9 @@ from armful import checks, objectives
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint
 from armful.objectives import Objective
+from armful.randomness import Keys, arm_normals, arm_uniforms, draw_key
+
+Noise = float | Literal["bernoulli"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +30,7 @@ class Round:
     features: FloatArray
     constraint: Constraint
     mean: FloatArray
-    noise: float | Literal["bernoulli"] = 1.0
+    noise: Noise = 1.0
     objective: Objective | None = None
 
     def __post_init__(self) -> None:
@@ -42,11 +45,14 @@ class Round:
             checks.at_least_zero("noise", self.noise)
         self.features.flags.writeable = self.mean.flags.writeable = False  # the simulation may keep them
 
-    def rewards(self, rng: Generator) -> FloatArray:
-        """What each arm would pay, `(n_arms,)`: drawn for all arms, so that every policy meets the same luck."""
-        if self.noise == "bernoulli":
-            return (rng.random(self.mean.size) < self.mean).astype(np.float64)
-        return self.mean if self.noise == 0 else self.mean + self.noise * rng.standard_normal(self.mean.size)
+    def rewards(self, rng: Generator, indices: IntArray | None = None) -> FloatArray:
+        """What these arms pay (or all), one reward for each.
+
+        An arm's luck depends on what is drawn from `rng`, once, and on its number alone: whichever arms a policy
+        chooses, it meets the same luck as any other.
+        """
+        chosen = np.arange(self.mean.size) if indices is None else indices
+        return drawn_rewards(self.mean[chosen], self.noise, draw_key(rng), chosen)
 
     def worth(self, indices: IntArray) -> float:
         """What a set is worth in true means."""
@@ -66,6 +72,13 @@ class Round:
         ratio = objectives.best(*problem, np.random.default_rng(0)).ratio
         best = objectives.best_by_enumeration(*problem).value
         return best if math.isnan(ratio) else ratio * best
+
+
+def drawn_rewards(mean: FloatArray, noise: Noise, key: Keys, arms: IntArray) -> FloatArray:
+    """Rewards of `arms` `(..., k)` with these means, for one key or a key of each repetition `(...)`."""
+    if noise == "bernoulli":
+        return (arm_uniforms(key, arms) < mean).astype(np.float64)
+    return mean if noise == 0 else mean + noise * arm_normals(key, arms)
 
 
 def played(environment: "Environment", n_rounds: int, rng: Generator) -> Iterator[Round]:
