@@ -75,8 +75,10 @@ def _by_blocks(X: FloatArray | EachOwn, columns: FloatArray, kernel: Kernel, som
     n = X.shape[-2]
     lone, multiple = (BLOCK, BLOCK) if some_of_many else (LONE, 8)
     if n <= lone:
-        parts = kernel(columns, _filled_up(_rows(X, slice(None)), multiple).swapaxes(-1, -2))
-        return parts if n % multiple == 0 else tuple(part[..., :n] for part in parts)
+        rows = _rows(X, slice(n))
+        if n % multiple == 0:
+            return kernel(columns, rows.swapaxes(-1, -2))
+        return tuple(part[..., :n] for part in kernel(columns, _filled_up(rows, multiple).swapaxes(-1, -2)))
     results: Results = ()
     for begin in range(0, n, BLOCK):
         block = slice(min(begin, n - BLOCK), min(begin + BLOCK, n))
@@ -148,4 +150,4 @@ def _column_squares(product: FloatArray) -> FloatArray:
 
 def _filled_up(X: FloatArray, multiple: int) -> FloatArray:
     missing = -X.shape[-2] % multiple
-    return np.concatenate([X, np.zeros((*X.shape[:-2], missing, X.shape[-1]))], axis=-2) if missing else X
+    return np.concatenate([X, np.zeros((*X.shape[:-2], missing, X.shape[-1]))], axis=-2)

@@ -9,7 +9,8 @@ from scipy.special import ndtri
 
 from armful.checks import FloatArray, IntArray
 
-Keys = NDArray[np.uint64]
+Lots = NDArray[np.uint64]
+Keys = Lots | int
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -34,22 +35,27 @@ class Streams:
 
 
 def draw_key(rng: Generator | Streams, where: object = True) -> Keys:
-    """A key for `lots`, `()`, or `(repetitions,)` for `Streams`; nothing is drawn where not `where`."""
+    """A key for `lots`, or one for each of `Streams`, `(repetitions,)`; nothing is drawn where not `where`."""
     if not isinstance(rng, Streams):
-        return np.asarray(np.uint64(rng.bit_generator.random_raw() if where else 0))
+        return int(rng.bit_generator.random_raw()) if where else 0
+    return draw_keys(rng, where)
+
+
+def draw_keys(rng: Streams, where: object = True) -> Lots:
+    """A key for each repetition."""
     wanted = np.broadcast_to(np.asarray(where), len(rng.generators))
     pairs = zip(rng.generators, wanted, strict=True)
     return np.array([g.bit_generator.random_raw() if draws else 0 for g, draws in pairs], dtype=np.uint64)
 
 
-def lots(key: Keys, places: IntArray) -> Keys:
+def lots(key: Keys, places: IntArray) -> Lots:
     """A random 64-bit number for each arm, `(..., n)`: a function of the key `(...)` and the arm's place alone.
 
     So an arm draws the same whichever other arms are looked at, in whatever order and on whatever machine.
     The numbers are those of the generator SplitMix64 (Steele et al. 2014), which reaches any of them in one step.
     """
     with np.errstate(over="ignore"):
-        z = np.asarray(key)[..., None] + (places.astype(np.uint64) + np.uint64(1)) * STEP
+        z = np.asarray(key, dtype=np.uint64)[..., None] + (places.astype(np.uint64) + np.uint64(1)) * STEP
         z = (z ^ (z >> np.uint64(30))) * MIX[0]
         z = (z ^ (z >> np.uint64(27))) * MIX[1]
         return np.asarray(z ^ (z >> np.uint64(31)))

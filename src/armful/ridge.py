@@ -74,7 +74,7 @@ class RidgeState:
             raise ValueError(f"features must have the leading axes {self.batch} of the state, got {X.shape[:-2]}")
         w = None if weights is None else check_weights(weights, r.shape)
         shock = checks.at_least_zero("shock", shock)
-        seen = r.shape[-1] if w is None else w.sum(axis=-1)
+        seen = r.shape[-1] if w is None else _finite(w.sum(axis=-1))
         rows = _rows_to_learn(X, r, w, shock)
         sums = self._seen.add(rows)
         return self._with(sums, self._solved.after(rows, sums, self.ridge), np.asarray(self._n + seen))
@@ -85,7 +85,7 @@ class RidgeState:
             return NotImplemented
         self.refuse_unlike(other)
         root = stacked_root(self._seen.root, other._seen.root, triangle=True)
-        return self._with_root(root, np.asarray(self._n + other._n))
+        return self._with_root(root, _finite(np.asarray(self._n + other._n)))
 
     def discount(self, factor: float) -> Self:
         """Forget a little: `V <- g V + (1 - g) ridge I`, `b <- g b`, for a world that drifts."""
@@ -251,8 +251,6 @@ class RidgeState:
     # -- inside --------------------------------------------------------------------------------------
 
     def _with(self, seen: SumOfSquares, solved: Solved, n: FloatArray) -> Self:
-        if not checks.all_finite(n):
-            raise PrecisionError("the sum of the weights is beyond the range of float64; scale them down")
         solved.refuse_lost_ridge(self.ridge)
         new = object.__new__(type(self))
         new.n_features, new.ridge = self.n_features, self.ridge
@@ -281,6 +279,12 @@ def _rows_to_learn(X: FloatArray, r: FloatArray, weights: FloatArray | None, sho
         rows = _beside(X[..., part, :], r[..., part])
         root = stacked_root(root, rows if weights is None else whiten(rows, weights[..., part], 0.0))
     return root
+
+
+def _finite(weight: FloatArray) -> FloatArray:
+    if not checks.all_finite(weight):
+        raise PrecisionError("the sum of the weights is beyond the range of float64; scale them down")
+    return weight
 
 
 def _first_column(columns: FloatArray, rows: FloatArray) -> tuple[FloatArray]:

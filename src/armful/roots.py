@@ -92,12 +92,13 @@ def diagonal(matrix: FloatArray) -> FloatArray:
     return np.diagonal(matrix, axis1=-2, axis2=-1)
 
 
-def squares(*matrices: FloatArray) -> FloatArray | float:
-    """The product of the sums of squares of some matrices, `(...)`; infinite or NaN where it is too large."""
-    if matrices[0].ndim == 2:
-        return math.prod(float(np.vdot(matrix.T, matrix.T)) for matrix in matrices)  # as it lies in memory
+def product_of_squares(a: FloatArray, b: FloatArray) -> FloatArray | float:
+    """The sum of the squares of `a` times that of `b`, `(...)`; infinite or NaN where it is too large."""
+    if a.ndim == 2:
+        return float(np.vdot(a.T, a.T)) * float(np.vdot(b.T, b.T))  # as they lie in memory
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(math.prod(np.einsum("...ij,...ij->...", matrix, matrix) for matrix in matrices))
+        product: FloatArray = np.einsum("...ij,...ij->...", a, a) * np.einsum("...ij,...ij->...", b, b)
+        return product
 
 
 def _one_by_one(lapack: Callable[..., Any], *stacks: FloatArray) -> FloatArray:
@@ -106,8 +107,8 @@ def _one_by_one(lapack: Callable[..., Any], *stacks: FloatArray) -> FloatArray:
     The result lies in memory column by column, as LAPACK wants it next time.
     """
     if stacks[0].ndim == 2:
-        result: FloatArray = lapack(*stacks)[0]
-        return result
+        single: FloatArray = lapack(*stacks)[0]
+        return single
     flat = [stack.reshape(math.prod(stack.shape[:-2]), *stack.shape[-2:]) for stack in stacks]
     columns = np.array([lapack(*each)[0].T for each in zip(*flat, strict=True)])
     return np.swapaxes(columns, -1, -2).reshape(stacks[0].shape)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from armful.blocks import row_norms
 from armful.checks import FloatArray
 from armful.errors import PrecisionError
-from armful.roots import SumOfSquares, frozen, inverted, ridge_root, squares, stacked_root
+from armful.roots import SumOfSquares, frozen, inverted, product_of_squares, ridge_root, stacked_root
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -30,8 +30,10 @@ class Solved:
         corner = triangle.copy(order="K")
         corner[..., -1, -1] = -1.0
         self._inverse = frozen(inverted(corner, overwrite=True))  # of [[R, z], [0, -1]]; V's would lose digits
-        self.squared_condition = squares(self.triangle, self._inverse)
+        self.squared_condition = product_of_squares(self.triangle, self._inverse)
         """Not less than the square of the condition number of R with its columns scaled to length 1, `(...)`."""
+        self.steady = self.squared_condition <= STEADY
+        """Where few rows at a time may be added, `(...)`."""
 
     @classmethod
     def of(cls, seen: SumOfSquares, ridge: float) -> Self:
@@ -67,11 +69,6 @@ class Solved:
     def inverse(self) -> FloatArray:
         """`[R^-1 theta]`, `(..., d, d + 1)`."""
         return self._inverse[..., :-1, :]
-
-    @property
-    def steady(self) -> BoolArray | bool:
-        """Where few rows at a time may be added, `(...)`."""
-        return self.squared_condition <= STEADY
 
     def refuse_lost_ridge(self, ridge: float) -> None:
         """Raise where rounding in the QR has grown to the size of the ridge.

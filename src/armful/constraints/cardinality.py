@@ -14,7 +14,7 @@ from armful.constraints.growing import CountGrowth
 from armful.constraints.ranks import Ranks, at, largest, largest_of_one
 from armful.constraints.selection import Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
-from armful.randomness import Keys, Streams, draw_key
+from armful.randomness import Keys, Streams, draw_key, draw_keys
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class TopK:
     def best_each(self, scores: FloatArray, rngs: Sequence[Generator]) -> tuple[IntArray, FloatArray]:
         """The same for each row of `scores` `(repetitions, n_arms)`: indices `(repetitions, k)` and values."""
         self.refuse_misfit(scores.shape[-1])
-        indices = largest(scores, self.k, draw_key(Streams(rngs)))
+        indices = largest(scores, self.k, draw_keys(Streams(rngs)))
         return indices, scores[np.arange(len(scores))[:, None], indices].sum(axis=-1)
 
     def violation(self, indices: ArrayLike) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.constraints.ranks import BoolArray, Bounds, at, by_group, largest, ranked
+from armful.constraints.ranks import BoolArray, Bounds, at, by_group, largest_of_one, ranked
 from armful.errors import InfeasibleError
 from armful.randomness import Keys, lots
 
@@ -246,7 +246,7 @@ def _best_of(
     candidates = np.flatnonzero(spare)
     low, high = total
     size = min(max(high - kept.size, 0), candidates.size)
-    candidates = candidates[largest(scores[None, candidates], size, key[None], at(places, candidates))[0]]
+    candidates = candidates[largest_of_one(scores[candidates], size, key, at(places, candidates))]
     forced = max(low - kept.size, 0)
     wanted = candidates[forced:][scores[candidates[forced:]] >= 0]
     taken = np.concatenate([candidates[:forced], wanted])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
-from armful.randomness import Keys, lots
+from armful.randomness import Keys, Lots, lots
 
 BoolArray = NDArray[np.bool_]
 NO_ARMS: IntArray = np.zeros(0, dtype=np.int64)
@@ -111,7 +111,7 @@ class Ranks:
         return rivals | needed, np.maximum(threshold, np.minimum(spared_below, at_all))
 
 
-def ranked(scores: FloatArray, lot: Keys) -> IntArray:
+def ranked(scores: FloatArray, lot: Lots) -> IntArray:
     """The arms from the largest score to the smallest, equal scores by lot."""
     order = np.argsort(-scores)
     ordered = scores[order]
@@ -131,7 +131,7 @@ def _nth(ordered: FloatArray, begins: IntArray, sizes: IntArray, counts: IntArra
     return nth
 
 
-def _top(scores: FloatArray, lot: Keys, count: int) -> tuple[BoolArray, float]:
+def _top(scores: FloatArray, lot: Lots, count: int) -> tuple[BoolArray, float]:
     """Which arms are the first `count`, and the last score among them (minus infinity if there are fewer)."""
     if count == 0:
         return np.zeros(scores.size, dtype=bool), np.inf
@@ -165,7 +165,7 @@ def largest_of_one(scores: FloatArray, k: int, key: Keys, places: IntArray | Non
     return top[:k]
 
 
-def largest(scores: FloatArray, k: int, keys: Keys, places: IntArray | None = None) -> IntArray:
+def largest(scores: FloatArray, k: int, keys: Lots, places: IntArray | None = None) -> IntArray:
     """The same for each row of `scores` `(repetitions, n_arms)`, with `keys` `(repetitions,)`: `(repetitions, k)`."""
     n_rows, n_arms = scores.shape
     if k == 0:
@@ -177,5 +177,5 @@ def largest(scores: FloatArray, k: int, keys: Keys, places: IntArray | None = No
     values = scores[rows, top]
     chosen = top[:, :k]
     for row in np.flatnonzero((values[:, 1:] == values[:, :-1]).any(axis=-1)).tolist():
-        chosen[row] = largest_of_one(scores[row], k, keys[row], places)
+        chosen[row] = largest_of_one(scores[row], k, int(keys[row]), places)
     return chosen

@@ -58,9 +58,9 @@ class Problem:
 
     def _features(self, constraint: Constraint) -> FloatArray | None:
         """The features, for a constraint that may want to see them; one that goes by rank does not."""
-        while hasattr(constraint, "constraint"):  # restricted to some arms
-            constraint = constraint.constraint
-        return None if hasattr(type(constraint), "ranks") else self.arms.X
+        if hasattr(type(constraint), "ranks"):
+            return None
+        return self._features(constraint.constraint) if hasattr(constraint, "constraint") else self.arms.X
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,7 +61,7 @@ class Scoring:
     def __init__(self, policy: Scorer, k: int, caps: FloatArray | None) -> None:
         self.state, self.k, self.begin = policy.state, k, 0
         self.caps = None if caps is None else caps.copy()  # the caller may change them, and ask for reasons later
-        self.key = np.array(0, dtype=np.uint64)
+        self.key: Keys = 0
         self._policy = copy.copy(policy)
         self._policy.rng = copy.deepcopy(policy.rng)
         self._before = self._policy.rng.bit_generator.state
