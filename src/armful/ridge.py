@@ -74,10 +74,10 @@ class RidgeState:
             raise ValueError(f"features must have the leading axes {self.batch} of the state, got {X.shape[:-2]}")
         w = None if weights is None else check_weights(weights, r.shape)
         shock = checks.at_least_zero("shock", shock)
-        seen = r.shape[-1] if w is None else _finite(w.sum(axis=-1))
+        n = np.asarray(self._n + r.shape[-1]) if w is None else _finite(np.asarray(self._n + w.sum(axis=-1)))
         rows = _rows_to_learn(X, r, w, shock)
-        sums = self._seen.add(rows)
-        return self._with(sums, self._solved.after(rows, sums, self.ridge), np.asarray(self._n + seen))
+        seen = self._seen.add(rows)
+        return self._with(seen, self._solved.after(rows, seen, self.ridge), n)
 
     def __add__(self, other: "RidgeState") -> Self:
         """Everything either of the two has seen; the ridge counts once."""

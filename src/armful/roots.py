@@ -31,7 +31,7 @@ class SumOfSquares:
     def add(self, rows: FloatArray) -> Self:
         """The sum with these rows, `(..., k, n)`."""
         if self._n_waiting + rows.shape[-2] > WAITING:
-            return type(self)(stacked_root(self.root, rows))
+            return type(self)(type(self)(self._root, (*self._waiting, rows)).root)
         new = object.__new__(type(self))
         new._root, new._waiting, new._n_waiting = self._root, (*self._waiting, rows), self._n_waiting + rows.shape[-2]
         return new

@@ -14,7 +14,7 @@ from armful.scan.crew import Crew, imported
 
 def is_dask(X: object) -> bool:
     """Whether it is of dask, without importing that."""
-    return type(X).__module__.partition(".")[0] == "dask"
+    return type(X) is not np.ndarray and type(X).__module__.partition(".")[0] == "dask"
 
 
 def whole_rows(name: str, X: Any) -> Any:

@@ -18,11 +18,13 @@ def many_arms(X: Any, n_features: int, constraint: Any, policy: Any) -> Rows | N
     """The arms as the scan takes them; None where it does not, and all of them are looked at."""
     if isinstance(X, Table):
         refuse_unfit(X, n_features)
-    elif not _is_matrix(X) or X.shape[1] != n_features:
+    elif not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] != n_features:
         return None
     if not (_are_many(len(X), n_features) and _scores_armwise(policy) and _goes_by_rank(constraint)):
         return None
-    return X if isinstance(X, Table) else ArrayRows(X)
+    if isinstance(X, Table):
+        return X
+    return ArrayRows(X) if X.dtype.kind in "biuf" and not isinstance(X, np.ma.MaskedArray) else None
 
 
 def refuse_unfit(table: Table, n_features: int) -> None:
@@ -68,11 +70,6 @@ def _scores_armwise(policy: Any) -> bool:
 
 def _goes_by_rank(constraint: Any) -> bool:
     return _promised(type(constraint), "best", ("ranks",))
-
-
-def _is_matrix(X: Any) -> bool:
-    plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
-    return plain and X.ndim == 2 and X.dtype.kind in "biuf"
 
 
 def _are_many(n_arms: int, n_features: int) -> bool:
