@@ -1,4 +1,5 @@
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from armful import (
     Table,
     TopK,
 )
-from armful.scan import looking, many, memory, threads
+from armful.scan import arraystore, looking, many, memory, threads
 from armful.scan.memory import remembering
 from tests.scan.plain import assert_plain, plain_choice
 
@@ -482,3 +483,52 @@ def test_a_small_table_changed_in_place_is_refused(tmp_path):
         file.write(b"\x07" * 8)
     with pytest.raises(armful.FileFormatError, match="changed"):
         C2UCB(n_features=2, seed=0).choose(table, TopK(3))
+
+
+def test_arms_that_float32_does_not_tell_apart_are_told_apart():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((50, 6)), 60, axis=0) * (1 + 1e-11 * rng.standard_normal((3000, 6)))
+    policy, table = C2UCB(n_features=6, radius=0.1, seed=0), Table.wrap(X)
+    for _ in range(6):
+        choice = assert_plain(policy, table, X, TopK(130))
+        policy.learn(choice.features, choice.features[:, 0] + 0.1 * rng.standard_normal(130))
+    assert table.rounded(0, 3000).dtype == np.float32
+    assert len(np.unique(table.rounded(0, 3000), axis=0)) < 100 < len(np.unique(X, axis=0))
+
+
+def test_features_of_a_table_beyond_float32():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 3))
+    X[::700] *= 1e60
+    policy, table = C2UCB(n_features=3, radius=1.0, ridge=1e90, seed=0), Table.wrap(X)
+    for _ in range(4):
+        choice = assert_plain(policy, table, X, TopK(50))
+        policy.learn(choice.features, rng.standard_normal(50))
+
+
+def test_only_float64_in_memory_is_copied_to_float32_and_only_when_it_is_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(arraystore, "natural_block", lambda d: 512)
+    X = np.random.default_rng(0).standard_normal((3000, 4))
+    on_disk = np.memmap(tmp_path / "X", dtype=np.float64, mode="w+", shape=X.shape)
+    on_disk[:] = X
+    wrapped = {
+        "copied": Table.wrap(X),
+        "pickled": pickle.loads(pickle.dumps(Table.wrap(X))),
+        "not to be": Table.wrap(X, float32_copy=False),
+        "not to be, pickled": pickle.loads(pickle.dumps(Table.wrap(X, float32_copy=False))),
+        "mapped": Table.wrap(on_disk),
+        "a view of what is mapped": Table.wrap(np.asarray(on_disk)[:2000]),
+        "over a buffer that is mapped": Table.wrap(np.frombuffer(on_disk._mmap).reshape(X.shape)),
+    }
+    for name, table in wrapped.items():
+        rows = table.rounded(700, 1600)
+        assert rows.dtype == (np.float32 if name in ("copied", "pickled") else np.float64), name
+        assert np.array_equal(rows, X[700:1600].astype(rows.dtype)), name
+        policy = C2UCB(n_features=4, radius=0.1, seed=0)
+        copied = table._store._copied
+        assert copied.tolist() == [block in (1, 2, 3) and rows.dtype == np.float32 for block in range(len(copied))]
+        policy.choose(table, TopK(10))
+        policy.learn(X[:500], X[:500, 0])
+        assert copied.sum() <= 3  # the first look is at everything
+        policy.choose(table, TopK(10))
+        assert copied.all() == (rows.dtype == np.float32)

@@ -12,6 +12,7 @@ from armful.scan.memory import Memory, reliable
 from armful.scan.rounding import Rounding, interval
 from armful.scan.rows import Rows
 from armful.scan.scoring import Scoring
+from armful.scan.table import Table
 
 PAYS = 0.3
 """A look that leaves more than this part of the arms in question was in vain."""
@@ -64,12 +65,13 @@ class Looking:
         memory, begin, end = self._memory, int(places[0]), int(places[-1]) + 1
         if memory is None or not self._means_pay or not memory.knows(begin, end):
             return None
+        rounded = self.rows.rounded(begin, end) if isinstance(self.rows, Table) else X
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = (X @ self.scoring.state.theta.astype(X.dtype)).astype(np.float64, copy=False)
+            mean = (rounded @ self.scoring.state.theta.astype(rounded.dtype)).astype(np.float64, copy=False)
         if not np.isfinite(mean).all():  # beyond float32
             return None
         widths = memory.widths(begin, end)
-        own = self._single if X.dtype == np.float32 else self._plain
+        own = self._single if rounded.dtype == np.float32 else self._plain
         mean += (own.mean + self._plain.mean) * widths
         mean += own.tiny + self._plain.tiny
         low = self.scoring.assumed(X, places, np.broadcast_to(-np.inf, mean.shape), np.broadcast_to(0.0, mean.shape))
