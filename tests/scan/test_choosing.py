@@ -527,8 +527,8 @@ def test_only_float64_in_memory_is_copied_to_float32_and_only_when_it_is_looked_
         policy = C2UCB(n_features=4, radius=0.1, seed=0)
         copied = table._store._copied
         assert copied.tolist() == [block in (1, 2, 3) and rows.dtype == np.float32 for block in range(len(copied))]
-        policy.choose(table, TopK(10))
         policy.learn(X[:500], X[:500, 0])
+        policy.choose(table, TopK(10))
         assert copied.sum() <= 3  # the first look is at everything
         policy.choose(table, TopK(10))
         assert copied.all() == (rows.dtype == np.float32)

@@ -256,7 +256,7 @@ class TestWrap:
         assert refusal(ValueError, Table.wrap, X) == "features must be finite, got nan in row 2001, column 1"
         with_ids = refusal(ValueError, Table.wrap, X, [f"c{i}" for i in range(3000)])
         assert with_ids == "features must be finite, got nan in the arm of id 'c2001', column 1"
-        monkeypatch.setattr("armful.scan.table.natural_block", lambda d: 512)
+        monkeypatch.setattr("armful.scan.arraystore.natural_block", lambda d: 512)
         assert refusal(ValueError, Table.wrap, X) == "features must be finite, got nan in row 2001, column 1"
 
     def test_ids_that_stand_twice_are_named(self):
