@@ -1,9 +1,11 @@
 """The same job by armful and by other bandit libraries, side by side: ratios from one interleaved run.
 
-Two jobs. `one decision`: score 1,000 arms with 50 features, choose 10, learn what they paid. `repeated rounds`: the
-same with the same 1,000,000 arms every round, choosing 1 %. The reward is linear in the features, plus noise, and
-every library is used in the way that comes closest to armful's: one linear model shared by all arms, each scored by
-estimate + 1 width. What it really computes is printed beside its number, and how many of its choices armful shares.
+Two jobs. `one decision`: score 1,000 arms with 50 features, choose 10, learn what they paid; every library makes 100
+decisions, then it is the next one's turn. `repeated rounds`: the same with the same 1,000,000 arms every round,
+choosing 1 %, a round each in turn; on one core, and on all. BLAS has one thread. The reward is linear in the features,
+plus noise, and every library is used in the way that comes closest to armful's: one linear model shared by all arms,
+each scored by estimate + 1 width. What it really computes is printed beside its number, and how many of its choices
+armful shares.
 
 Every library is first tried on 10,000 arms: it learns the same rewards as all others and chooses once. From there its
 time for a million is extrapolated, and if that is above the limit, it plays the second job on 10,000 arms only and
@@ -38,8 +40,12 @@ import armful
 D, ALPHA, RIDGE, SEED = 50, 1.0, 1.0, 1
 SMALL, TRIAL, LARGE = 1_000, 10_000, 1_000_000
 K_SMALL, PER_CENT = 10, 100
+DECISIONS = 100
+"""How many a library makes before it is the next one's turn."""
+ONE, ROUNDS, ON_ALL = "one decision", "repeated rounds", "repeated rounds on all cores"
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
+CORES = os.sched_getaffinity(0)
 NOT_INSTALLED = "not installed: `pip install '.[bench]'`"
 
 
@@ -131,13 +137,12 @@ class ArmfulTable(ArmfulPlain):
 class LinUCB(Contender):
     name, package = "contextualbandits, LinUCB", "contextualbandits"
     computes = (
-        "the same scores in float32, one model for each of its actions; it takes no fewer than two, so a second one, "
-        "which never learns, is scored too; features turned into float32 beforehand"
+        "the same scores in float32, by one model for each of its actions, of which it takes no fewer than two: each "
+        "learns from half of the chosen arms, and all arms are scored by both"
     )
-    same_scores = True
 
     def __init__(self, X: np.ndarray, k: int) -> None:
-        super().__init__(X.astype(np.float32), k)
+        super().__init__(X, k)
         from contextualbandits.online import LinUCB
 
         self.policy = LinUCB(nchoices=2, alpha=ALPHA, lambda_=RIDGE, fit_intercept=False, random_state=SEED)
@@ -146,7 +151,25 @@ class LinUCB(Contender):
         return self.policy.decision_function(self.X)[:, 0]
 
     def learn(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
-        self.policy.partial_fit(self.X[chosen], np.zeros(len(chosen), dtype=int), rewards)
+        self.policy.partial_fit(self.X[chosen], self.actions(len(chosen)), rewards)
+
+    def actions(self, k: int) -> np.ndarray:
+        return np.arange(k) % 2
+
+
+class HalfLinUCB(LinUCB):
+    name = "contextualbandits, half its LinUCB"
+    computes = (
+        "the same scores in float32: only one of its models learns, so that the other, which is scored too, costs "
+        "little; features turned into float32 beforehand"
+    )
+    same_scores = True
+
+    def __init__(self, X: np.ndarray, k: int) -> None:
+        super().__init__(X.astype(np.float32), k)
+
+    def actions(self, k: int) -> np.ndarray:
+        return np.zeros(k, dtype=int)
 
 
 class UCBRegression(Contender):
@@ -290,8 +313,9 @@ class BayesianBanditsQuick(BayesianBandits):
 CONTENDERS: list[type[Contender]] = [
     ArmfulPlain,
     ArmfulTable,
-    UCBRegression,
     LinUCB,
+    HalfLinUCB,
+    UCBRegression,
     MABWiser,
     VowpalWabbit,
     VowpalWabbitText,
@@ -370,7 +394,11 @@ class Player:
     contender: Contender
     rng: np.random.Generator
 
-    def play(self) -> float:
+    def play(self, times: int) -> float:
+        """Seconds of one round, the mean of so many."""
+        return sum(self.play_once() for _ in range(times)) / times
+
+    def play_once(self) -> float:
         """Seconds of one round: choosing and learning, not what the world does in between."""
         started = time.perf_counter()
         chosen = self.contender.choose()
@@ -381,24 +409,28 @@ class Player:
         return time.perf_counter() - paid + chose - started
 
 
-def interleave(rows: Sequence[Row], job: str, worlds: dict[bool, World], runs: int, untimed: int) -> list[Player]:
-    """Let all contenders play round after round in turn. worlds: for those who play in full, and for the others."""
+def players_of(rows: Sequence[Row], worlds: dict[bool, World]) -> list[Player]:
+    """worlds: for those who play in full, and for the others."""
     players: list[Player] = []
     for row in rows:
         with guarded(row):
             world = worlds[row.full]
             players.append(Player(row, world, begin(row.kind, world), np.random.default_rng(SEED + 2)))
-    for turn in range(untimed + runs):
+    return players
+
+
+def interleave(players: Sequence[Player], job: str, n_arms: int, turns: int, *, untimed: int, times: int = 1) -> None:
+    """Let all contenders play in turn, so many rounds each time."""
+    for turn in range(untimed + turns):
         for player in players:
             row = player.row
             if row.trouble:
                 continue
             with guarded(row):
-                factor = (len(worlds[True].X) / len(player.world.X)) ** row.kind.growth
-                spent = player.play() * factor
+                factor = (n_arms / len(player.world.X)) ** row.kind.growth
+                spent = player.play(times) * factor
                 if turn >= untimed:
                     row.times.setdefault(job, []).append(spent)
-    return players
 
 
 def shared_by_table(players: Sequence[Player]) -> float:
@@ -426,7 +458,6 @@ class Report:
     rows: list[Row]
     runs: dict[str, int]
     limit: float
-    pinned: bool
 
     def __post_init__(self) -> None:
         of = {row.kind: row for row in self.rows}
@@ -434,17 +465,17 @@ class Report:
         self.table = of[ArmfulTable]
 
     def decision(self, row: Row) -> float:
-        return ratio(row, self.plain, "one decision")
+        return ratio(row, self.plain, ONE)
 
     def rounds(self, row: Row) -> float:
-        return ratio(row, self.table, "repeated rounds")
+        return ratio(row, self.table, ROUNDS)
 
-    def rounds_over_plain(self, row: Row) -> float:
-        return ratio(row, self.plain, "repeated rounds")
+    def rounds_on_all(self, row: Row) -> float:
+        return ratio(row, self.table, ON_ALL)
 
     def markdown(self) -> str:
         lines = [
-            "| library | what it computes | same set | one decision | repeated rounds | over plain |",
+            "| library | what it computes | same set | one decision | repeated rounds | on all cores |",
             "| --- | --- | --- | --- | --- | --- |",
         ]
         for row in self.rows:
@@ -454,30 +485,30 @@ class Report:
                 continue
             mark = "" if row.full else "~ "
             one = "" if row.kind is ArmfulTable else short(self.decision(row))
-            many, plain = short(self.rounds(row)), short(self.rounds_over_plain(row))
-            lines.append(f"{about} {agreement(row)} | {one} | {mark}{many} | {mark}{plain} |")
+            many, on_all = short(self.rounds(row)), short(self.rounds_on_all(row))
+            lines.append(f"{about} {agreement(row)} | {one} | {mark}{many} | {mark}{on_all} |")
         return "\n".join(lines)
 
     def section(self) -> str:
-        decision = 1e3 * statistics.median(self.plain.times["one decision"])
-        rounds = statistics.median(self.table.times["repeated rounds"])
+        decision = 1e3 * statistics.median(self.plain.times[ONE])
+        rounds, on_all = (statistics.median(self.table.times[job]) for job in (ROUNDS, ON_ALL))
         return "\n\n".join(
             [
                 f"{BEGIN}\n## Beside other libraries (`benchmarks/peers.py`)",
                 paragraph(
-                    "How long other libraries take where armful takes 1, all playing in turn in one run on "
-                    f"{'one core' if self.pinned else 'all cores, which only a `Table` makes use of'}: "
-                    "above 1 armful is faster, below 1 the other is."
+                    "How long other libraries take where armful takes 1, all playing in turn in one run on one core, "
+                    "BLAS at one thread: above 1 armful is faster, below 1 the other is."
                 ),
                 paragraph(
                     f"*One decision*: score {SMALL:,} arms with {D} features, choose {K_SMALL}, learn their rewards. "
-                    f"Median of {self.runs['one decision']}; armful took {decision:.1f} ms."
+                    f"Median of {self.runs[ONE]} turns of {DECISIONS} decisions; armful took {decision:.2f} ms."
                 ),
                 paragraph(
                     f"*Repeated rounds*: the same with the same {LARGE:,} arms every round, 1 % of them chosen, after "
-                    f"two rounds that are not timed. Median of {self.runs['repeated rounds']}, over armful with a "
-                    f"`Table`, which took {rounds:.2f} s, and *over plain*: over armful on a plain array. A `~` is "
-                    f"extrapolated from {TRIAL:,} arms, in proportion to the arms (CCB: to arms times slots), because "
+                    f"two rounds that are not timed. Median of {self.runs[ROUNDS]}, over armful with a "
+                    f"`Table`, which took {rounds:.3f} s, and {on_all:.3f} s *on all cores* ({len(CORES)}), which "
+                    f"every library may use as it does when left alone. A `~` is extrapolated from {TRIAL:,} arms, in "
+                    "proportion to the arms (CCB: to arms times slots), because "
                     "setting up and choosing once from all of them would take longer than "
                     f"{self.limit:.0f} s."
                 ),
@@ -489,8 +520,9 @@ class Report:
                 paragraph(
                     "The libraries do not all do the same thing. Each is used in the way that comes closest to one "
                     "linear model for all arms with an estimate and a width, ridge 1 and radius 1, and where it does "
-                    "not choose a set by itself, the k largest of its scores are taken. Features are brought into the "
-                    "form that a library likes best outside the time, except in the line that says so."
+                    "not choose a set by itself, the k largest of its scores are taken. contextualbandits has three "
+                    "lines: its LinUCB as it is, and two ways to make it do less. Arms are brought into the form that "
+                    "Vowpal Wabbit likes best outside the time, except in the line that says so."
                 ),
                 self.markdown(),
                 "![How long each library takes where armful takes 1, on a logarithmic axis: one decision and repeated "
@@ -501,12 +533,12 @@ class Report:
     def quartiles(self) -> str:
         """How much the ratios moved during the run."""
         lines = []
-        for job, reference in (("one decision", self.plain), ("repeated rounds", self.table)):
+        for job, reference in ((ONE, self.plain), (ROUNDS, self.table), (ON_ALL, self.table)):
             for row in self.rows:
                 if row.trouble or job not in row.times:
                     continue
                 low, middle, high = statistics.quantiles(ratios(row, reference, job), n=4)
-                lines.append(f"{job:16} {row.kind.name:36} {short(middle):>8}  ({short(low)} to {short(high)})")
+                lines.append(f"{job:28} {row.kind.name:36} {short(middle):>8}  ({short(low)} to {short(high)})")
         return "\n".join(lines)
 
 
@@ -600,15 +632,12 @@ def write(report: Report) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put table and figure into docs/")
-    parser.add_argument("--runs", type=int, default=51, help="timed rounds of the first job")
+    parser.add_argument("--runs", type=int, default=15, help="timed turns of the first job")
     parser.add_argument("--large-runs", type=int, default=7, help="timed rounds of the second")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds that a library may take for a million arms")
-    parser.add_argument("--all-cores", action="store_true", help="do not keep to one core; a Table then uses threads")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    pinned = not options.all_cores and hasattr(os, "sched_setaffinity")
-    if pinned:
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    os.sched_setaffinity(0, {max(CORES)})
     rows = [Row(kind) for kind in CONTENDERS]
 
     small, trial = World(SMALL, K_SMALL), World(TRIAL, TRIAL // PER_CENT)
@@ -617,15 +646,17 @@ def main() -> None:
             attempt(row, trial, options.limit)
         print(f"{row.kind.name:36} {row.trouble or agreement(row)}", flush=True)
     able = [row for row in rows if not row.trouble]
-    playing = [row for row in able if row.kind is not ArmfulTable]
-    interleave(playing, "one decision", {True: small, False: small}, options.runs, untimed=5)
-    worlds = {True: World(LARGE, LARGE // PER_CENT), False: trial}
-    players = interleave(able, "repeated rounds", worlds, options.large_runs, untimed=2)
+    deciding = players_of([row for row in able if row.kind is not ArmfulTable], {True: small, False: small})
+    interleave(deciding, ONE, SMALL, options.runs, untimed=1, times=DECISIONS)
+    players = players_of(able, {True: World(LARGE, LARGE // PER_CENT), False: trial})
+    interleave(players, ROUNDS, LARGE, options.large_runs, untimed=2)
+    os.sched_setaffinity(0, CORES)
+    interleave(players, ON_ALL, LARGE, options.large_runs, untimed=1)
 
     for row in rows:
         if row.kind is ArmfulTable:
             row.shared = shared_by_table(players)
-    report = Report(rows, {"one decision": options.runs, "repeated rounds": options.large_runs}, options.limit, pinned)
+    report = Report(rows, {ONE: options.runs, ROUNDS: options.large_runs}, options.limit)
     print(report.quartiles(), report.section(), sep="\n\n")
     if options.write:
         write(report)

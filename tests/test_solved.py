@@ -115,3 +115,14 @@ def test_saving_and_asking_in_between_changes_no_bit_later(tmp_path, batch):
             assert np.array_equal(state.theta, quiet.theta)
     assert np.array_equal(asked.V, quiet.V)
     assert np.array_equal(saved.V, quiet.V)
+
+
+def test_a_state_folded_for_sending_knows_the_same():
+    rng = np.random.default_rng(9)
+    state = RidgeState(n_features=D, ridge=RIDGE)
+    for _ in range(30):
+        state = state.learn(rng.standard_normal((2, D)), rng.standard_normal(2))
+    folded = state.folded()
+    assert folded.to_arrays()["rows"].shape == (0, D + 1)
+    for name in ("V", "b", "n", "theta", "inverse_root", "squared_norms", "squared_rewards", "residual"):
+        assert np.array_equal(getattr(folded, name), getattr(state, name)), name

@@ -186,6 +186,8 @@ def test_no_partition_comes_here(client, monkeypatch):
 def test_what_workers_tell_each_other_does_not_grow_with_the_partitions():
     X, k = rows(10_000), 50
     constraint, policy = TopK(k), C2UCB(n_features=D, seed=0)
+    for x in X[:200]:
+        policy.learn(x[None], [0.5])
     scoring = Scoring(policy, k, None)
     key = scoring.key_for_ties(policy.rng, X[:1])
     told = cluster._pickled(Round.of(scoring, constraint.ranks, key))

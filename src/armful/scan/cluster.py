@@ -229,7 +229,7 @@ def _learn(
     for name, values in (("features", X), ("rewards", rewards), ("weights", weights)):
         if values is not None:
             checks.refuse_not_finite(name, checks.floats(name, values), first_row=begin)
-    return RidgeState(n_features=n_features, ridge=ridge).learn(X, rewards, weights=weights)
+    return RidgeState(n_features=n_features, ridge=ridge).learn(X, rewards, weights=weights).folded()
 
 
 def _add(states: list[RidgeState]) -> RidgeState:

@@ -29,9 +29,7 @@ class Scorer(Protocol):
     """
 
     rng: Any
-
-    @property
-    def state(self) -> RidgeState: ...
+    state: RidgeState
 
     def score_all(self, arms: Arms, k: int) -> Any: ...
 
@@ -120,7 +118,10 @@ class Scoring:
         return policy
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_twins"}
+        policy = copy.copy(self._policy)
+        policy.state = self.state.folded()
+        known = {name: value for name, value in vars(self).items() if name != "_twins"}
+        return {**known, "state": policy.state, "_policy": policy}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _twins=local())
