@@ -7,11 +7,8 @@ import numpy as np
 
 from armful.checks import FloatArray
 
-BLOCK = 512
-"""Rows multiplied at a time: a block and its product stay in the processor's cache."""
-
-LONE = 2 * BLOCK
-"""Up to so many rows are one block: two that overlap would cost more."""
+BLOCK, WIDE, WIDE_BLOCK = 1024, 64, 512
+"""Rows multiplied at a time, and from `WIDE` features on: a block and its product stay in the processor's cache."""
 
 SUMMED = 256
 """Features summed up at a time."""
@@ -59,7 +56,7 @@ def multiply(X: FloatArray | EachOwn, matrix: FloatArray, kernel: Kernel, *, som
     with np.errstate(over="ignore", invalid="ignore"):
         if matrix.ndim != 3:
             return _by_blocks(X, columns, kernel, some_of_many)
-        n_learners, at_a_time = len(matrix), max(1, CACHED // (min(X.shape[-2], BLOCK) * matrix.shape[-1]))
+        n_learners, at_a_time = len(matrix), max(1, CACHED // (min(X.shape[-2], BLOCK // 2) * matrix.shape[-1]))
         results: Results = ()
         for begin in range(0, n_learners, at_a_time):
             learners = slice(begin, begin + at_a_time)
@@ -72,16 +69,17 @@ def multiply(X: FloatArray | EachOwn, matrix: FloatArray, kernel: Kernel, *, som
 
 
 def _by_blocks(X: FloatArray | EachOwn, columns: FloatArray, kernel: Kernel, some_of_many: bool) -> Results:
-    n = X.shape[-2]
-    lone, multiple = (BLOCK, BLOCK) if some_of_many else (LONE, 8)
+    n, d = X.shape[-2:]
+    size = BLOCK if d < WIDE else WIDE_BLOCK
+    lone, multiple = (size, size) if some_of_many else (BLOCK, 8)
     if n <= lone:
         rows = _rows(X, slice(n))
         if n % multiple == 0:
             return kernel(columns, rows.swapaxes(-1, -2))
         return tuple(part[..., :n] for part in kernel(columns, _filled_up(rows, multiple).swapaxes(-1, -2)))
     results: Results = ()
-    for begin in range(0, n, BLOCK):
-        block = slice(min(begin, n - BLOCK), min(begin + BLOCK, n))
+    for begin in range(0, n, size):
+        block = slice(min(begin, n - size), min(begin + size, n))
         parts = kernel(columns, _rows(X, block).swapaxes(-1, -2))
         results = results or tuple(np.empty((*part.shape[:-1], n)) for part in parts)
         _fill_in(results, (..., block), parts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armful.blocks import LONE
+from armful.blocks import BLOCK
 from armful.checks import FloatArray, IntArray
 from armful.constraints.selection import Selection
 from armful.policies.choice import Choice
@@ -42,7 +42,7 @@ def choose_on_cluster(
 ) -> Choice:
     """The same on a dask cluster, whose workers look at their parts of the arms."""
     arms = ClusterArms.of(X, client, policy.n_features)
-    if arms.n_arms <= LONE:  # no more than a choice may bring here anyway
+    if arms.n_arms <= BLOCK:  # no more than a choice may bring here anyway
         features, ids = arms.take(np.arange(arms.n_arms))
         choice = policy.choose(features, constraint, caps=caps)
         return choice if ids is None else replace(choice, ids=ids[choice.indices])

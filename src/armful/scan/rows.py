@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.arms import Arms
-from armful.blocks import LONE, row_norms
+from armful.blocks import BLOCK, row_norms
 from armful.checks import FloatArray, IntArray
 from armful.ridge import RidgeState
 from armful.scan.tablefile import natural_block
@@ -73,7 +73,7 @@ class WholeTable(Arms):
     def __init__(self, table: Rows, state: RidgeState, caps: FloatArray | None = None) -> None:
         self.table, self.state, self.caps = table, state, caps
         self.places = np.arange(table.n_arms)
-        self.some_of_many = table.n_arms > LONE
+        self.some_of_many = table.n_arms > BLOCK
 
     @cached_property
     def X(self) -> FloatArray:  # type: ignore[override]
