@@ -2,9 +2,9 @@
 
 Three loops play the same rounds: `together` is what `armful.simulate` does, `alone` is armful's own plain loop (choose
 and learn, one repetition after the other), `bare` is the least numpy that C2UCB can be written in, with no checks at
-all, keeping V and solving anew. Three worlds: arms that stay, the same for all repetitions (`same`), arms that are new
-in every round and repetition (`fresh`; drawing them is then a good part of all three loops), and such arms drawn before
-the clock starts (`drawn`), which leaves the loop itself.
+all, keeping V and solving anew. Two worlds: arms that stay, the same for all repetitions (`same`), and arms that are
+new in every round and repetition (`fresh`). Drawing them is then a good part of all three loops; `loop` is the same
+with the clock stopped while the world draws, which leaves the loop itself.
 """
 
 import os
@@ -15,16 +15,16 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
 from numpy.random import Generator
 
-from armful import C2UCB, TopK
+from armful import C2UCB, TopK, simulate
 from armful.checks import FloatArray
 from armful.environments import Round
-from armful.simulation import run_alone, run_batch
+from armful.simulation import run_alone
 from armful.trajectories import NOISE, WORLD, generator
 
 D, K, REPETITIONS, SEED, RUNS = 7, 20, 100, 0, 7
@@ -33,26 +33,21 @@ D, K, REPETITIONS, SEED, RUNS = 7, 20, 100, 0, 7
 @dataclass
 class Plain:
     n_arms: int
-    arms: str
+    stay: bool
     n_features: int = D
-    drawn: dict[object, list[Round]] = field(default_factory=dict)
+    drawing: float = 0.0
+    """Seconds in which arms were drawn."""
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
-        if self.arms != "drawn":
-            yield from self.drawing(n_rounds, rng)
-            return
-        repetition = rng.bit_generator.state["state"]["state"]
-        if repetition not in self.drawn:
-            self.drawn[repetition] = list(self.drawing(n_rounds, rng))
-        yield from self.drawn[repetition]
-
-    def drawing(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
         theta = rng.standard_normal(D) / math.sqrt(D)
         features = self.shared
         for _ in range(n_rounds):
-            if self.arms != "same":
+            begin = time.perf_counter()
+            if not self.stay:
                 features = rng.standard_normal((self.n_arms, D)) / math.sqrt(D)
-            yield Round(features, TopK(K), features @ theta)
+            shown = Round(features, TopK(K), features @ theta)
+            self.drawing += time.perf_counter() - begin
+            yield shown
 
     @cached_property
     def shared(self) -> FloatArray:
@@ -83,10 +78,12 @@ def plain_loop(policy: C2UCB, world: Plain, rounds: int) -> object:
     return [run_alone(policy, world, rounds, SEED, i) for i in range(REPETITIONS)]
 
 
-def seconds(work: Callable[[], object]) -> float:
-    begin = time.perf_counter()
+def seconds(work: Callable[[], object], world: Plain) -> tuple[float, float]:
+    """How long it takes, and how long without what the world does."""
+    begin, world.drawing = time.perf_counter(), 0.0
     work()
-    return time.perf_counter() - begin
+    spent = time.perf_counter() - begin
+    return spent, spent - world.drawing
 
 
 def main() -> None:
@@ -94,23 +91,25 @@ def main() -> None:
     print(f"simulate: d={D}, k={K}, {REPETITIONS} repetitions, one core, median of {RUNS} interleaved runs")
     print(f"{'arms':>7} {'world':>7} {'alone/together':>15} {'bare/together':>14}")
     for n_arms, rounds in ((200, 20), (2_000, 5), (16_000, 2)):
-        for arms in ("same", "fresh", "drawn"):
-            world = Plain(n_arms, arms)
-            run_batch(policy, world, rounds, SEED, range(REPETITIONS))  # draws what is drawn before
+        for stay in (True, False):
+            world = Plain(n_arms, stay)
             loops: dict[str, Callable[[], object]] = {
-                "together": partial(run_batch, policy, world, rounds, SEED, range(REPETITIONS)),
+                "together": partial(simulate, policy, world, rounds=rounds, repetitions=REPETITIONS, seed=SEED),
                 "alone": partial(plain_loop, policy, world, rounds),
                 "bare": partial(bare_loop, world, rounds),
             }
-            times: dict[str, list[float]] = {name: [] for name in loops}
+            times: dict[str, list[tuple[float, float]]] = {name: [] for name in loops}
             for _ in range(RUNS):
                 for name, loop in loops.items():
-                    times[name].append(seconds(loop))
-            ratio = {
-                name: statistics.median(a / b for a, b in zip(times[name], times["together"], strict=True))
-                for name in ("alone", "bare")
-            }
-            print(f"{n_arms:>7} {arms:>7} {ratio['alone']:>15.1f} {ratio['bare']:>14.1f}")
+                    times[name].append(seconds(loop, world))
+            for kind, place in (("same", 0),) if stay else (("fresh", 0), ("loop", 1)):
+                ratio = {
+                    name: statistics.median(
+                        a[place] / b[place] for a, b in zip(times[name], times["together"], strict=True)
+                    )
+                    for name in ("alone", "bare")
+                }
+                print(f"{n_arms:>7} {kind:>7} {ratio['alone']:>15.1f} {ratio['bare']:>14.1f}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from armful.arms import Arms
 from armful.blocks import EachOwn
 from armful.checks import FloatArray, IntArray
-from armful.constraints import Constraint, best_each
+from armful.constraints import Constraint, best_each, best_values
 from armful.environments import Environment, Round, played
 from armful.environments.round import drawn_rewards
 from armful.policies import Policy
@@ -170,6 +170,5 @@ def _to_beat(rounds: list[Round]) -> FloatArray:
         return np.array([shown.to_beat() for shown in rounds])
     if all(shown.mean is first.mean for shown in rounds):
         return np.full(len(rounds), first.to_beat())
-    any_order = [np.random.default_rng()] * len(rounds)  # which of several best sets is found does not matter
-    features = [shown.features for shown in rounds]
-    return best_each(first.constraint, np.stack([shown.mean for shown in rounds]), any_order, features)[1]
+    means, features = np.stack([shown.mean for shown in rounds]), [shown.features for shown in rounds]
+    return best_values(first.constraint, means, features)

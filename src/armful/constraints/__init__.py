@@ -8,7 +8,7 @@ from armful.constraints.linear import Linear, overlapping_quotas
 from armful.constraints.listed import OneOf
 from armful.constraints.paths import Path
 from armful.constraints.quotas import NestedQuotas, Quotas
-from armful.constraints.selection import Constraint, Limit, Selection, best_each
+from armful.constraints.selection import Constraint, Limit, Selection, best_each, best_values
 from armful.constraints.trees import SpanningTree
 
 __all__ = [
@@ -28,5 +28,6 @@ __all__ = [
     "SpanningTree",
     "TopK",
     "best_each",
+    "best_values",
     "overlapping_quotas",
 ]

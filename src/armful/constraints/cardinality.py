@@ -62,6 +62,13 @@ class TopK:
         indices = largest(scores, self.k, draw_keys(Streams(rngs)))
         return indices, scores[np.arange(len(scores))[:, None], indices].sum(axis=-1)
 
+    def best_values(self, scores: FloatArray) -> FloatArray:
+        """What the best set of each row of `scores` is worth: `(repetitions,)`."""
+        self.refuse_misfit(scores.shape[-1])
+        others = scores.shape[-1] - self.k
+        values: FloatArray = np.partition(scores, others, axis=-1)[:, others:].sum(axis=-1)
+        return values
+
     def violation(self, indices: ArrayLike) -> float:
         """How many arms too many or too few, repeated ones counted."""
         chosen = check_indices(indices)

@@ -30,6 +30,7 @@ class Constraint(Protocol):
 
     These three are all that a constraint needs. It may also have, and is then faster or says more:
     `best_each(scores, rngs)`, many rows of scores at once (see `best_each` below);
+    `best_values(scores)`, only what the best sets are worth;
     `best_given(scores, rng, required=..., excluded=...)`, the best set with and without certain arms;
     `limits(indices)`, the parts that bind a set, as `Limit`s;
     `with_(...)`, a copy with a change (see `Changeable`).
@@ -86,6 +87,15 @@ def best_each(
     features = X if X is not None else [None] * len(scores)
     selections = [constraint.best(*each) for each in zip(scores, features, rngs, strict=True)]
     return [selection.indices for selection in selections], np.array([s.value for s in selections])
+
+
+def best_values(constraint: Constraint, scores: FloatArray, X: Sequence[FloatArray] | None = None) -> FloatArray:
+    """What the best set of each row of `scores` is worth; which of several best ones it is does not matter."""
+    at_once = getattr(constraint, "best_values", None)
+    if at_once is not None:
+        values: FloatArray = at_once(scores)
+        return values
+    return best_each(constraint, scores, [np.random.default_rng()] * len(scores), X)[1]
 
 
 NO_ARMS: IntArray = np.zeros(0, dtype=np.int64)

@@ -153,6 +153,9 @@ class ConstraintContract:
                 alone = constraint.best(row, rng=np.random.default_rng([place, i]))
                 assert list(indices[i]) == alone.indices.tolist(), f"{constraint!r} on row {i} of {rows}"
                 expect_close(values[i], alone.value, f"{constraint!r}, value of row {i}")
+            if hasattr(constraint, "best_values"):
+                for value, alike in zip(constraint.best_values(rows), values, strict=True):
+                    expect_close(value, alike, f"{constraint!r}, best_values")
 
     # -- inside --------------------------------------------------------------------------------------
 
