@@ -23,13 +23,18 @@ STEADY = 1e7
 
 
 class Solved:
-    """`triangle`: `[[R, z], [0, rho]]`, `R'R = V`, `R theta = z`, `rho^2` the residual; batched by leading axes."""
+    """`triangle`: `[[R, z], [0, rho]]`, `R'R = V`, `R theta = z`, `rho^2` the residual; batched by leading axes.
 
-    def __init__(self, triangle: FloatArray) -> None:
+    `inverse`: `[[R^-1, theta], [0, -1]]`, if it is known; the inverse of V would lose digits.
+    """
+
+    def __init__(self, triangle: FloatArray, inverse: FloatArray | None = None) -> None:
         self.triangle = frozen(triangle)
-        corner = triangle.copy(order="K")
-        corner[..., -1, -1] = -1.0
-        self._inverse = frozen(inverted(corner, overwrite=True))  # of [[R, z], [0, -1]]; V's would lose digits
+        if inverse is None:
+            inverse = triangle.copy(order="K")
+            inverse[..., -1, -1] = -1.0
+            inverse = inverted(inverse, overwrite=True)
+        self._inverse = frozen(inverse)
         self.squared_condition = product_of_squares(self.triangle, self._inverse)
         """Not less than the square of the condition number of R with its columns scaled to length 1, `(...)`."""
         self.steady = self.squared_condition <= STEADY
@@ -58,7 +63,7 @@ class Solved:
 
     def map(self, change: Callable[[FloatArray], FloatArray]) -> Self:
         """The same for a part of the batch, or for many."""
-        return type(self)(change(self.triangle))
+        return type(self)(change(self.triangle), change(self._inverse))
 
     @property
     def root(self) -> FloatArray:
