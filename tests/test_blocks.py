@@ -106,3 +106,29 @@ def test_many_learners_get_what_each_gets_alone(n_learners, d, n):
             assert np.array_equal(result, by_itself[i])
         for result, shared in zip(multiply(X[0], matrices[i], lengths_and_last), common, strict=True):
             assert np.array_equal(result, shared[i])
+
+
+def test_leading_axes_that_are_not_the_learners_are_broadcast_as_numpy_does():
+    rng = np.random.default_rng(0)
+    state = armful.RidgeState(n_features=20, batch=(3,))
+    many = rng.standard_normal((5, 3, 400, 20))
+    assert np.allclose(state.width(many), np.linalg.norm(many, axis=-1))
+    one = rng.standard_normal((1, 5000, 20))
+    assert np.allclose(state.width(one), np.linalg.norm(np.repeat(one, 3, axis=0), axis=-1))
+    with pytest.raises(ValueError, match=r"mismatch|broadcast"):
+        state.width(rng.standard_normal((4, 5000, 20)))
+    assert state.width(np.zeros((3, 0, 20))).shape == (3, 0)
+
+
+@pytest.mark.parametrize("d", [3, 33, 48, 65])
+@pytest.mark.parametrize("n", [8, 16, 40])
+def test_how_rows_lie_in_memory_changes_no_bit(d, n):
+    rng = np.random.default_rng(d)
+    X, matrices = rng.standard_normal((4, n, d)), np.triu(rng.standard_normal((4, d, d + 1)))
+    turned = np.ascontiguousarray(X.swapaxes(1, 2)).swapaxes(1, 2)
+    for arms in (X, turned, EachOwn(list(turned))):
+        for i in range(4):
+            for part, alone in zip(
+                multiply(arms, matrices, lengths_and_last), multiply(X[i], matrices[i], lengths_and_last), strict=True
+            ):
+                assert np.array_equal(part[i], alone)

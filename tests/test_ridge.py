@@ -440,11 +440,14 @@ def test_a_saved_state_is_loaded_bit_by_bit(tmp_path, batch):
     assert repr(loaded) == repr(state)
 
 
-FITTING = {"root": np.eye(3), "rows": np.ones((2, 3)), "solved": 2 * np.eye(3), "n": np.ones(())}
+FITTING = RidgeState(n_features=2).learn([[1.0, 2.0], [0.5, 1.0]], [1.0, 3.0]).to_arrays()
 
 
 def test_arrays_that_fit_together_are_a_state():
-    assert RidgeState.from_arrays(1.0, FITTING, "here.npz").n_features == 2
+    state = RidgeState.from_arrays(1.0, FITTING, "here.npz")
+    assert state.n_features == 2
+    with pytest.raises(ValueError, match="read-only"):
+        state.to_arrays()["root"][:] = 99.0
 
 
 @pytest.mark.parametrize("missing", FITTING)
@@ -467,6 +470,10 @@ def test_a_file_without_an_array_is_refused(missing):
         (1.0, {"rows": np.zeros(())}),
         (1.0, {"rows": np.zeros((1, 2, 3))}),
         (1.0, {"solved": np.zeros((4, 4))}),
+        (1.0, {"solved": np.zeros((3, 3))}),
+        (1.0, {"solved": 7 * np.eye(3)}),
+        (1.0, {"rows": 2 * FITTING["rows"]}),
+        (1.5, {}),
         (1.0, {"n": np.zeros(2)}),
         (1.0, {"root": np.eye(3, dtype=np.float32)}),
         (1.0, {"solved": np.eye(3, dtype=int)}),
@@ -479,3 +486,24 @@ def test_a_file_without_an_array_is_refused(missing):
 def test_arrays_that_do_not_fit_together_are_refused(ridge, arrays):
     with pytest.raises(FileFormatError, match=r"^here.npz does not hold a ridge state that fits together$"):
         RidgeState.from_arrays(ridge, {**FITTING, **arrays}, "here.npz")
+
+
+@pytest.mark.parametrize(
+    ("X", "options"),
+    [
+        ([[1.0, 0.0], [0.0, 1.0]], {"weights": [1.7e308, 1.7e308]}),
+        ([[1e300, 0.0], [0.0, 1.0]], {"weights": [1e300, 1.0]}),
+        ([[1e300, 0.0], [0.0, 1.0]], {"weights": [1e300, 1.0], "shock": 1e300}),
+        ([[1.7e308, 0.0], [1.7e308, 1.0]], {"shock": 2.0}),
+    ],
+)
+def test_weights_and_shocks_beyond_float64_are_refused_without_a_warning(X, options):
+    state = RidgeState(n_features=2)
+    with pytest.raises(PrecisionError, match="beyond the range of float64"):
+        state.learn(X, [1.0, 2.0], **options)
+
+
+def test_a_total_weight_beyond_float64_is_refused():
+    state = RidgeState(n_features=1).learn([[0.0]], [0.0], weights=[1.7e308])
+    with pytest.raises(PrecisionError, match=r"^the sum of the weights"):
+        state + state

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from armful import C2UCB, AtMost, CombLinUCB, EpsilonGreedy, OneOf, Policy, Quotas, TopK, simulate
+from armful import C2UCB, AtMost, CombLinUCB, Diverse, EpsilonGreedy, OneOf, Policy, Quotas, TopK, simulate
 from armful.environments import Campaign, CombinedLowerBound, PaperInstance, Round, Slates
 from armful.simulation import BATCH, run_alone
 
@@ -213,3 +213,59 @@ def test_a_round_that_does_not_fit_together_is_refused(wrong, message):
 def test_a_policy_without_score_says_so():
     with pytest.raises(NotImplementedError, match="must define score"):
         Policy(n_features=5).choose(np.ones((2, 5)), TopK(1))
+
+
+def test_a_constraint_with_a_best_of_its_own_is_asked_for_it():
+    class Worst(TopK):
+        def best(self, scores, X=None, rng=None):
+            return super().best(-np.asarray(scores), X, rng)
+
+    @dataclass
+    class World:
+        n_features: int = 2
+
+        def rounds(self, n_rounds, rng):
+            for _ in range(n_rounds):
+                X = rng.standard_normal((8, 2))
+                yield Round(X, Worst(3), X[:, 0], noise=0.1)
+
+    together = simulate(C2UCB(n_features=2), World(), rounds=4, repetitions=3, seed=3)
+    for i in range(3):
+        np.testing.assert_allclose(together.regret[i], run_alone(C2UCB(n_features=2), World(), 4, 3, i).regret[0])
+
+
+def test_what_is_to_beat_follows_the_features_under_an_objective():
+    @dataclass
+    class World:
+        n_features: int = 2
+
+        def rounds(self, n_rounds, rng):
+            mean = rng.random(6)
+            for _ in range(n_rounds):
+                yield Round(rng.standard_normal((6, 2)), TopK(2), mean, noise=0.1, objective=Diverse(weight=1.0))
+
+    together = simulate(C2UCB(n_features=2), World(), rounds=4, repetitions=3, seed=3)
+    for i in range(3):
+        np.testing.assert_allclose(together.regret[i], run_alone(C2UCB(n_features=2), World(), 4, 3, i).regret[0])
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (np.array([["a", "b", "c"]] * 5), "features must be an array of real numbers"),
+        (np.ma.masked_array(np.ones((5, 3)), mask=True), "without a mask"),
+        (np.ones((5, 4)), "features must have shape"),
+        (np.ones((0, 3)), "needs 2 arms, 0 are there"),
+    ],
+)
+def test_bad_arms_of_each_repetition_are_told_in_a_sentence(features, message):
+    @dataclass
+    class World:
+        n_features: int = 3
+
+        def rounds(self, n_rounds, rng):
+            for _ in range(n_rounds):
+                yield Round(features.copy(), TopK(2), np.ones(len(features)))
+
+    with pytest.raises(ValueError, match=message):
+        simulate(C2UCB(n_features=3), World(), rounds=2, repetitions=3)

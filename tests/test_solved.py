@@ -126,3 +126,18 @@ def test_a_state_folded_for_sending_knows_the_same():
     assert folded.to_arrays()["rows"].shape == (0, D + 1)
     for name in ("V", "b", "n", "theta", "inverse_root", "squared_norms", "squared_rewards", "residual"):
         assert np.array_equal(getattr(folded, name), getattr(state, name)), name
+
+
+def test_an_empty_batch_is_a_batch():
+    state = RidgeState(n_features=D, batch=(2,)).learn(np.ones((2, 3, D)), np.ones((2, 3)))
+    for empty in (RidgeState(n_features=D, batch=(0,)), state[0:0], RidgeState(n_features=D).repeat(0)):
+        assert empty.batch == (0,)
+        assert empty.learn(np.ones((0, 3, D)), np.ones((0, 3))).theta.shape == (0, D)
+
+
+def test_a_learner_is_as_steady_in_a_batch_as_alone():
+    rng = np.random.default_rng(1)
+    rows = rows_of(rng, 9, batch=(500,))
+    batch = Solved.of(empty_sum((500,)).add(rows), RIDGE)
+    alone = [Solved.of(empty_sum().add(each), RIDGE).squared_condition for each in rows]
+    assert np.array_equal(batch.squared_condition, alone)

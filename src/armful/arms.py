@@ -25,8 +25,7 @@ class Arms:
         self, X: ArrayLike, state: RidgeState, caps: ArrayLike | None = None, places: IntArray | None = None
     ) -> None:
         self.X = checks.features(X, state.n_features, finite=False)
-        if self.n_arms == 0:
-            raise ValueError(f"features must have at least one row, got {self.X.shape}")
+        self.refuse_none()
         self.state = state
         self.caps = None if caps is None else checks.vector("caps", caps, self.n_arms)
         self.some_of_many = places is not None
@@ -37,6 +36,11 @@ class Arms:
     def places(self) -> IntArray:
         """Where the arms stand among all arms, `(n_arms,)`."""
         return np.arange(self.n_arms)
+
+    def refuse_none(self) -> None:
+        """Raise if there are no arms."""
+        if self.n_arms == 0:
+            raise ValueError(f"features must have at least one row, got {self.X.shape}")
 
     @property
     def n_arms(self) -> int:

@@ -54,15 +54,14 @@ def multiply(X: FloatArray | EachOwn, matrix: FloatArray, kernel: Kernel, *, som
     """
     columns = matrix.swapaxes(-1, -2)
     with np.errstate(over="ignore", invalid="ignore"):
-        if matrix.ndim != 3:
+        n_learners = len(matrix) if matrix.ndim == 3 and X.shape[:-2] in ((), (len(matrix),)) else 0
+        at_a_time = CACHED // (min(X.shape[-2], BLOCK // 2) * matrix.shape[-1] + 1) + 1
+        if n_learners <= at_a_time:
             return _by_blocks(X, columns, kernel, some_of_many)
-        n_learners, at_a_time = len(matrix), max(1, CACHED // (min(X.shape[-2], BLOCK // 2) * matrix.shape[-1]))
         results: Results = ()
         for begin in range(0, n_learners, at_a_time):
             learners = slice(begin, begin + at_a_time)
             parts = _by_blocks(_of(X, learners), columns[learners], kernel, some_of_many)
-            if at_a_time >= n_learners:
-                return parts
             results = results or tuple(np.empty((n_learners, *part.shape[1:])) for part in parts)
             _fill_in(results, learners, parts)
         return results
@@ -94,13 +93,13 @@ def _fill_in(results: Results, where: Any, parts: Results) -> None:
 def _of(X: FloatArray | EachOwn, learners: slice) -> FloatArray | EachOwn:
     if isinstance(X, EachOwn):
         return X.of(learners)
-    return X[learners] if X.ndim > 2 and len(X) > 1 else X  # else the same for all
+    return X if X.ndim == 2 else X[learners]
 
 
 def _rows(X: FloatArray | EachOwn, rows: slice) -> FloatArray:
     if isinstance(X, EachOwn):
-        return X.rows(rows)
-    return np.ascontiguousarray(X[rows]) if X.ndim == 2 else X[..., rows, :]
+        return np.ascontiguousarray(X.rows(rows))
+    return np.ascontiguousarray(X[..., rows, :])
 
 
 def lengths_and_last(columns: FloatArray, rows: FloatArray) -> Results:

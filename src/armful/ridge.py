@@ -74,7 +74,7 @@ class RidgeState:
             raise ValueError(f"features must have the leading axes {self.batch} of the state, got {X.shape[:-2]}")
         w = None if weights is None else check_weights(weights, r.shape)
         shock = checks.at_least_zero("shock", shock)
-        n = np.asarray(self._n + r.shape[-1]) if w is None else _finite(np.asarray(self._n + w.sum(axis=-1)))
+        n = np.asarray(self._n + r.shape[-1]) if w is None else _total(self._n, w)
         rows = _rows_to_learn(X, r, w, shock)
         seen = self._seen.add(rows)
         return self._with(seen, self._solved.after(rows, seen, self.ridge), n)
@@ -85,7 +85,7 @@ class RidgeState:
             return NotImplemented
         self.refuse_unlike(other)
         root = stacked_root(self._seen.root, other._seen.root, triangle=True)
-        return self._with_root(root, _finite(np.asarray(self._n + other._n)))
+        return self._with_root(root, _total(self._n, other._n[..., None]))
 
     def discount(self, factor: float) -> Self:
         """Forget a little: `V <- g V + (1 - g) ridge I`, `b <- g b`, for a world that drifts."""
@@ -235,8 +235,9 @@ class RidgeState:
             fit = size >= 2 and root.shape == solved.shape == square
             fit = fit and rows.ndim == root.ndim and (*rows.shape[:-2], rows.shape[-1]) == square[:-1]
             if fit and all(array.dtype == np.float64 and np.isfinite(array).all() for array in there):
-                empty = cls(n_features=size - 1, ridge=ridge)
-                return empty._with(SumOfSquares(root, (rows,)), Solved(solved), n)
+                seen = SumOfSquares(frozen(root), (frozen(rows),))
+                if Solved.of(seen, ridge).is_like(solved):
+                    return cls(n_features=size - 1, ridge=ridge)._with(seen, Solved(solved), n)
         raise FileFormatError(f"{path} does not hold a ridge state that fits together")
 
     def refuse_unlike(self, other: "RidgeState") -> None:
@@ -285,10 +286,13 @@ def _rows_to_learn(X: FloatArray, r: FloatArray, weights: FloatArray | None, sho
     return root
 
 
-def _finite(weight: FloatArray) -> FloatArray:
-    if not checks.all_finite(weight):
+def _total(n: FloatArray, weights: FloatArray) -> FloatArray:
+    """`n` and all weights `(..., k)` added up."""
+    with np.errstate(over="ignore"):
+        total = np.asarray(n + weights.sum(axis=-1))
+    if not checks.all_finite(total):
         raise PrecisionError("the sum of the weights is beyond the range of float64; scale them down")
-    return weight
+    return total
 
 
 def _first_column(columns: FloatArray, rows: FloatArray) -> tuple[FloatArray]:

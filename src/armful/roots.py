@@ -96,9 +96,8 @@ def product_of_squares(a: FloatArray, b: FloatArray) -> FloatArray | float:
     """The sum of the squares of `a` times that of `b`, `(...)`; infinite or NaN where it is too large."""
     if a.ndim == 2:
         return float(np.vdot(a.T, a.T)) * float(np.vdot(b.T, b.T))  # as they lie in memory
-    with np.errstate(over="ignore", invalid="ignore"):
-        product: FloatArray = np.einsum("...ij,...ij->...", a, a) * np.einsum("...ij,...ij->...", b, b)
-        return product
+    pairs = zip(_flat(a), _flat(b), strict=True)
+    return np.array([product_of_squares(*pair) for pair in pairs], dtype=np.float64).reshape(a.shape[:-2])
 
 
 def _one_by_one(lapack: Callable[..., Any], *stacks: FloatArray) -> FloatArray:
@@ -109,6 +108,11 @@ def _one_by_one(lapack: Callable[..., Any], *stacks: FloatArray) -> FloatArray:
     if stacks[0].ndim == 2:
         single: FloatArray = lapack(*stacks)[0]
         return single
-    flat = [stack.reshape(math.prod(stack.shape[:-2]), *stack.shape[-2:]) for stack in stacks]
-    columns = np.array([lapack(*each)[0].T for each in zip(*flat, strict=True)])
+    results = [lapack(*each)[0].T for each in zip(*map(_flat, stacks), strict=True)]
+    columns = np.array(results).reshape(len(results), *stacks[0].shape[-2:])
     return np.swapaxes(columns, -1, -2).reshape(stacks[0].shape)
+
+
+def _flat(stack: FloatArray) -> FloatArray:
+    """One leading axis in place of all."""
+    return stack.reshape(math.prod(stack.shape[:-2]), *stack.shape[-2:])

@@ -18,6 +18,9 @@ LARGEST_WIDTH_ERROR = 1e-6
 
 BoolArray = NDArray[np.bool_]
 
+SAME = 1e-6
+"""Triangles that differ by no more than this, relative to their columns, are the same."""
+
 STEADY = 1e7
 """Up to this square of a condition number rows may be added to the triangle itself, see `Solved.after`."""
 
@@ -64,6 +67,11 @@ class Solved:
     def map(self, change: Callable[[FloatArray], FloatArray]) -> Self:
         """The same for a part of the batch, or for many."""
         return type(self)(change(self.triangle), change(self._inverse))
+
+    def is_like(self, triangle: FloatArray) -> bool:
+        """Whether another triangle is this one to rounding; rows may have the other sign."""
+        lengths = row_norms(np.swapaxes(self.triangle, -1, -2))[..., None, :]
+        return bool((np.abs(np.abs(triangle) - np.abs(self.triangle)) <= SAME * lengths).all())
 
     @property
     def root(self) -> FloatArray:

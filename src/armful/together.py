@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.random import Generator
 
+from armful import checks
 from armful.arms import Arms
 from armful.blocks import EachOwn
 from armful.checks import FloatArray, IntArray
@@ -24,7 +25,9 @@ class SeparateArms(Arms):
     """Arms that every repetition has of its own, copied beside each other only if a policy asks for them."""
 
     def __init__(self, arms: EachOwn, state: RidgeState) -> None:
-        self.each_own, self.state, self.caps, self.some_of_many = arms, state, None, False
+        self.each_own = EachOwn([checks.features(X, state.n_features, finite=False) for X in arms.arrays])
+        self.state, self.caps, self.some_of_many = state, None, False
+        self.refuse_none()
 
     @cached_property
     def X(self) -> FloatArray:  # type: ignore[override]
@@ -86,9 +89,9 @@ class Scene:
         arms_stay = previous is not None and all(
             now.features is then.features for now, then in zip(rounds, previous.rounds, strict=True)
         )
-        truth_stays = previous is not None and all(
+        truth_stays = arms_stay and all(
             now.mean is then.mean and now.constraint == then.constraint and now.objective is then.objective
-            for now, then in zip(rounds, previous.rounds, strict=True)
+            for now, then in zip(rounds, previous.rounds if previous else [], strict=True)
         )
         return cls(
             rounds,

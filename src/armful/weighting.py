@@ -24,9 +24,10 @@ def whiten(rows: FloatArray, weights: FloatArray, shock: float) -> FloatArray:
     W = D (I + shock q q')^-1 D with q = sqrt(w), D = diag(q), and (I + shock q q')^-1 = (I - c q q')^2.
     """
     q = np.sqrt(weights)[..., None]  # (..., k, 1)
-    scaled = q * rows
-    if shock == 0:
-        return scaled
-    total = np.sum(q**2, axis=-2, keepdims=True)  # q'q, (..., 1, 1)
-    c = np.where(total > 0, -np.expm1(-0.5 * np.log1p(shock * total)) / np.where(total > 0, total, 1.0), 0.0)
-    return np.asarray(scaled - c * q * np.sum(q * scaled, axis=-2, keepdims=True))
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused when it is learned
+        scaled = q * rows
+        if shock == 0:
+            return scaled
+        total = np.sum(q**2, axis=-2, keepdims=True)  # q'q, (..., 1, 1)
+        c = np.where(total > 0, -np.expm1(-0.5 * np.log1p(shock * total)) / np.where(total > 0, total, 1.0), 0.0)
+        return np.asarray(scaled - c * q * np.sum(q * scaled, axis=-2, keepdims=True))

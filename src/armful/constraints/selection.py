@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -80,9 +80,8 @@ def best_each(
 
     A constraint that can answer for all rows at once has a method `best_each` of its own; the rest is asked row by row.
     """
-    at_once = getattr(constraint, "best_each", None)
-    if at_once is not None:
-        indices, values = at_once(scores, rngs)
+    if promised(type(constraint), "best", ("best_each",)):
+        indices, values = cast(Any, constraint).best_each(scores, rngs)
         return indices, values
     features = X if X is not None else [None] * len(scores)
     selections = [constraint.best(*each) for each in zip(scores, features, rngs, strict=True)]
@@ -91,11 +90,18 @@ def best_each(
 
 def best_values(constraint: Constraint, scores: FloatArray, X: Sequence[FloatArray] | None = None) -> FloatArray:
     """What the best set of each row of `scores` is worth; which of several best ones it is does not matter."""
-    at_once = getattr(constraint, "best_values", None)
-    if at_once is not None:
-        values: FloatArray = at_once(scores)
+    if promised(type(constraint), "best", ("best_values",)):
+        values: FloatArray = cast(Any, constraint).best_values(scores)
         return values
     return best_each(constraint, scores, [np.random.default_rng()] * len(scores), X)[1]
+
+
+def promised(kind: type, method: str, promises: tuple[str, ...]) -> bool:
+    """Whether what is promised of a method was promised where it was written, not of one that it replaced."""
+    order = list(kind.__mro__)
+    written = next((i for i, each in enumerate(order) if method in vars(each)), len(order))
+    made = [next((i for i, each in enumerate(order) if promise in vars(each)), None) for promise in promises]
+    return all(i is None or i <= written for i in made) and made[0] is not None
 
 
 NO_ARMS: IntArray = np.zeros(0, dtype=np.int64)

@@ -43,7 +43,7 @@ class C2UCB(ConfidencePolicy):
 
     def _bonus(self, width: FloatArray, k: int) -> FloatArray:
         alpha = self._alpha(self.state, k)
-        return alpha * width if isinstance(alpha, float) else alpha[..., None] * width
+        return alpha * width if isinstance(alpha, float | int) else alpha[..., None] * width
 
 
 class CappedC2UCB(C2UCB):

@@ -40,11 +40,11 @@ class ArrayStore:
         """The rows themselves."""
         return self._rows[begin:end]
 
-    def rounded(self, begin: int, end: int) -> NDArray[Any]:
+    def rounded(self, begin: int, end: int) -> NDArray[np.float32] | None:
         """The rows in float32, if they are kept in it too. Several threads may ask: at worst both copy the same."""
         single = self._single
         if single is None:
-            return self.rows(begin, end)
+            return None
         for block in range(begin // self.block_rows, -(-end // self.block_rows)):
             if not self._copied[block]:
                 here = slice(block * self.block_rows, (block + 1) * self.block_rows)

@@ -65,7 +65,8 @@ class Looking:
         memory, begin, end = self._memory, int(places[0]), int(places[-1]) + 1
         if memory is None or not self._means_pay or not memory.knows(begin, end):
             return None
-        rounded = self.rows.rounded(begin, end) if isinstance(self.rows, Table) else X
+        rounded = self.rows.rounded(begin, end) if isinstance(self.rows, Table) else None
+        rounded = X if rounded is None else rounded
         with np.errstate(over="ignore", invalid="ignore"):
             mean = (rounded @ self.scoring.state.theta.astype(rounded.dtype)).astype(np.float64, copy=False)
         if not np.isfinite(mean).all():  # beyond float32

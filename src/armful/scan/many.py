@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from armful.constraints.selection import promised
 from armful.scan.rows import ArrayRows, Rows
 from armful.scan.table import Table
 
@@ -65,20 +66,12 @@ def refuse_undivided(policy: Any, constraint: Any, objective: Any) -> None:
 
 def _scores_armwise(policy: Any) -> bool:
     promises = ("armwise", "lowest_score", "highest_score")
-    return _promised(type(policy), "score", promises) and bool(policy.armwise)
+    return promised(type(policy), "score", promises) and bool(policy.armwise)
 
 
 def _goes_by_rank(constraint: Any) -> bool:
-    return _promised(type(constraint), "best", ("ranks",))
+    return promised(type(constraint), "best", ("ranks",))
 
 
 def _are_many(n_arms: int, n_features: int) -> bool:
     return n_arms >= (MANY_WIDE if n_features >= WIDE else MANY)
-
-
-def _promised(kind: type, method: str, promises: tuple[str, ...]) -> bool:
-    """Whether what is promised of a method was promised where it was written, not of one that it replaced."""
-    order = list(kind.__mro__)
-    written = next((i for i, each in enumerate(order) if method in vars(each)), len(order))
-    made = [next((i for i, each in enumerate(order) if promise in vars(each)), None) for promise in promises]
-    return all(i is None or i <= written for i in made) and made[0] is not None

@@ -140,9 +140,9 @@ class Table:
             raise ValueError(f"rows must be within 0 and {self.n_arms}, the number of arms, got {begin} to {end}")
         return self._store.rows(begin, end)
 
-    def rounded(self, begin: int, end: int) -> NDArray[Any]:
-        """The same for a first look: in float32, if the features are kept in it too."""
-        return self._store.rounded(begin, end) if isinstance(self._store, ArrayStore) else self.rows(begin, end)
+    def rounded(self, begin: int, end: int) -> NDArray[np.float32] | None:
+        """The same in float32, for a first look, if the features are kept in it too."""
+        return self._store.rounded(begin, end) if isinstance(self._store, ArrayStore) else None
 
     def take(self, indices: ArrayLike) -> FloatArray:
         """The features of these arms, in any order and as often as they are named: `(k, n_features)` float64."""
