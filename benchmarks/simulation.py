@@ -45,9 +45,9 @@ class Plain:
             begin = time.perf_counter()
             if not self.stay:
                 features = rng.standard_normal((self.n_arms, D)) / math.sqrt(D)
-            shown = Round(features, TopK(K), features @ theta)
+            shown = [Round(features, TopK(K), features @ theta)]
             self.drawing += time.perf_counter() - begin
-            yield shown
+            yield shown.pop()
 
     @cached_property
     def shared(self) -> FloatArray:

@@ -20,6 +20,10 @@ from armful.randomness import Streams, draw_key
 from armful.ridge import RidgeState
 from armful.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
 
+KEPT = 31 << 20
+"""Bytes. Once an array of this size was given back to it, the C library of Linux keeps smaller ones for the next time;
+else it takes each from the system anew, page by page. Larger ones it never keeps."""
+
 
 class SeparateArms(Arms):
     """Arms that every repetition has of its own, copied beside each other only if a policy asks for them."""
@@ -51,6 +55,7 @@ class SeparateArms(Arms):
 
 def run_together(policy: Policy, environment: Environment, rounds: int, seed: int, repetitions: range) -> Trajectories:
     """The given repetitions of the loop: see the arms, choose, see the rewards, learn."""
+    np.empty(KEPT, dtype=np.uint8)
     generators = [generator(seed, i, POLICY) for i in repetitions]
     noises = [generator(seed, i, NOISE) for i in repetitions]
     worlds = [played(environment, rounds, generator(seed, i, WORLD)) for i in repetitions]
