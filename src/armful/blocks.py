@@ -23,6 +23,11 @@ Results = tuple[FloatArray, ...]
 Kernel = Callable[[FloatArray, FloatArray], Results]
 
 
+def block_size(n_features: int) -> int:
+    """Rows multiplied at a time."""
+    return BLOCK if n_features < WIDE else WIDE_BLOCK
+
+
 class EachOwn:
     """Rows that every learner of a batch has of its own, `(n, d)` each, and that are not copied beside each other."""
 
@@ -68,8 +73,7 @@ def multiply(X: FloatArray | EachOwn, matrix: FloatArray, kernel: Kernel, *, som
 
 
 def _by_blocks(X: FloatArray | EachOwn, columns: FloatArray, kernel: Kernel, some_of_many: bool) -> Results:
-    n, d = X.shape[-2:]
-    size = BLOCK if d < WIDE else WIDE_BLOCK
+    n, size = X.shape[-2], block_size(X.shape[-1])
     lone, multiple = (size, size) if some_of_many else (BLOCK, 8)
     if n <= lone:
         rows = _rows(X, slice(n))

@@ -108,7 +108,9 @@ def test_a_part_of_the_ranks_speaks_of_the_same_arms():
 def test_the_largest_of_some_arms_break_ties_as_among_all():
     key = draw_key(np.random.default_rng(0))
     scores = np.array([1.0, 2.0, 2.0, 0.0, 2.0, 1.0])
-    everything = largest(scores[None], 3, key[None])[0]
+    everything = largest(scores[None], 3, np.array([key], dtype=np.uint64))[0]
     places = np.array([1, 2, 4, 5])
-    assert np.array_equal(places[largest(scores[None, places], 3, key[None], places)[0]], everything)
+    assert np.array_equal(
+        places[largest(scores[None, places], 3, np.array([key], dtype=np.uint64), places)[0]], everything
+    )
     assert np.array_equal(everything, np.array([1, 2, 4])[np.argsort(lots(key, np.array([1, 2, 4])))])

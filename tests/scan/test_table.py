@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from armful.blocks import block_size
 from armful.errors import FileFormatError
 from armful.scan import build as building
 from armful.scan import tablefile
@@ -196,9 +197,10 @@ def test_rows_cannot_be_written_to(make):
 def test_blocks_are_whole_and_about_24_mib_of_float64():
     for d in (1, 7, 50, 64, 8192, 100_000):
         rows = tablefile.natural_block(d)
-        assert rows % 512 == 0
-        assert rows == 512 or rows * d * 8 <= 24 << 20
-        assert (rows + 512) * d * 8 > 24 << 20
+        size = block_size(d)
+        assert rows % size == 0
+        assert rows == size or rows * d * 8 <= 24 << 20
+        assert (rows + size) * d * 8 > 24 << 20
     assert Table.wrap(features(d=50, dtype="float32")).block_rows == tablefile.natural_block(50)
 
 

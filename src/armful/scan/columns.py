@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from armful.blocks import BLOCK
+from armful.blocks import WIDE_BLOCK
 from armful.checks import FloatArray
 from armful.scan.tablefile import natural_block
 
@@ -66,7 +66,7 @@ class Wanted:
     @property
     def batch_rows(self) -> int:
         """Fewer than a block of the table: they are in memory several times, as pages, columns and rows."""
-        return max(BLOCK, natural_block(len(self.columns)) // 4)
+        return max(WIDE_BLOCK, natural_block(len(self.columns)) // 4)
 
     def refuse_types(self, schema: Any, name: str, *, like: Any, may_be_empty: bool = False) -> None:
         """Refuse features that are not numbers, and ids that are neither whole numbers nor strings.
@@ -161,10 +161,10 @@ def _id_kind(kind: Any) -> str | None:
 def _transposed(columns: list[NDArray[Any]]) -> FloatArray:
     """Columns side by side, `(m, d)`; some rows at a time, since what is written to should stay in the cache."""
     X = np.empty((len(columns[0]), len(columns)))
-    for begin in range(0, len(X), BLOCK):
-        rows = X[begin : begin + BLOCK]
+    for begin in range(0, len(X), WIDE_BLOCK):
+        rows = X[begin : begin + WIDE_BLOCK]
         for place, column in enumerate(columns):
-            rows[:, place] = column[begin : begin + BLOCK]
+            rows[:, place] = column[begin : begin + WIDE_BLOCK]
     return X
 
 

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armful.blocks import BLOCK
+from armful.blocks import block_size
 from armful.checks import FloatArray, IntArray
 from armful.errors import FileFormatError
 
@@ -58,7 +58,8 @@ def natural_block(n_features: int) -> int:
 
     No more: memory for 32 MiB and above comes from the system anew each time, page by page, and is slower to fill.
     """
-    return max(BLOCK, (24 << 20) // (8 * n_features) // BLOCK * BLOCK)
+    size = block_size(n_features)
+    return max(size, (24 << 20) // (8 * n_features) // size * size)
 
 
 def told(error: OSError, sentence: str) -> OSError:
