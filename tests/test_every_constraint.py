@@ -63,6 +63,7 @@ class World:
             yield Round(X, self.constraint, X @ theta, noise=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_under_every_policy_sets_are_allowed_and_together_is_as_alone(name, make_policy):
     constraint = CONSTRAINTS[name]

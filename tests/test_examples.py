@@ -9,6 +9,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs_and_says_something(path, tmp_path):
     done = subprocess.run(
@@ -18,6 +19,7 @@ def test_an_example_runs_and_says_something(path, tmp_path):
     assert len(done.stdout.splitlines()) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["add_a_policy", "add_an_environment"])
 def test_the_classes_of_an_example_pass_their_contract(name):
     (path,) = (path for path in EXAMPLES if path.stem == name)

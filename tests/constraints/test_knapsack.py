@@ -134,6 +134,7 @@ def instance(kind, n_arms, seed):
     return rng.integers(1, 4, n_arms).astype(float), rng.integers(1, 4, n_arms).astype(float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["unrelated", "real costs", "proportional", "ties"])
 @pytest.mark.parametrize("at_most", [None, 40])
 @pytest.mark.parametrize("seed", range(3))

@@ -191,6 +191,7 @@ def test_under_a_gap_the_ratio_is_what_was_proved():
     assert answer.value >= answer.ratio * best - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [1e-6, 0.003, 0.05])
 def test_under_a_time_limit_the_ratio_is_honest_or_there_is_a_clear_error(seconds):
     matrix, upper, scores = hard_packing(40)

@@ -47,6 +47,7 @@ class TestNestedQuotasWithoutLowerBounds(ConstraintContract):
         return NestedQuotas(random_levels(rng, n_arms), at_most={"region": 2, "city": 1}), n_arms
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 10**9))
 def test_it_is_the_integer_program_on_many_arms(seed):

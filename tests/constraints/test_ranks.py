@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def some_constraint(kind, n, rng):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=1500, deadline=None)
 @given(
     kind=st.sampled_from(["TopK", "AtMost", "Quotas", "NestedQuotas"]),

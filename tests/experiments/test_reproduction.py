@@ -37,6 +37,7 @@ def test_the_policies_are_those_of_the_papers_table():
     assert made["CappedC2UCB"].cap == 0.9
 
 
+@pytest.mark.slow
 def test_the_table_has_every_type_policy_and_size(small):
     with small[1].with_name("regret.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -86,6 +86,7 @@ KINDS = ["normal", "duplicates", "rare", "units", "tiny", "single", "whole numbe
 CONSTRAINTS = ["TopK", "AtMost", "at most", "at least", "exactly", "nested"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=25, deadline=None)
 @given(
