@@ -514,3 +514,16 @@ def test_impossible_settings_are_refused_by_name():
         theory.c2ucb_round_counting_bound(radius=1.0, bound=1.0, delay=-1, **s)
     with pytest.raises(ValueError, match="delta"):
         theory.beta(t=1, k=1, n_features=2, noise=1.0, norm=1.0, length=1.0, ridge=1.0, delta=0.0)
+
+
+@pytest.mark.parametrize("radius", [-1.0, math.nan, math.inf, [1.0, 2.0, 3.0], [[1.0, 2.0]], "one"])
+def test_a_certificate_wants_a_radius_for_each_round(radius):
+    with pytest.raises(ValueError, match="radius must be"):
+        theory.regret_certificate([np.eye(2), np.eye(2)], ridge=1.0, radius=radius, k=2)
+
+
+def test_impossible_orders_are_refused_by_name():
+    good = {"k": 2, "rounds": 3, "n_features": 4, "noise": 1.0, "bound": 1.0}
+    for name, value in [("k", 0), ("rounds", 1.5), ("n_features", 0), ("noise", -1.0), ("bound", math.nan)]:
+        with pytest.raises(ValueError, match=name):
+            theory.lower_bound_order(**(good | {name: value}))

@@ -146,7 +146,9 @@ def lower_bound_order(*, k: int, rounds: int, n_features: int, noise: float, bou
     >>> lower_bound_order(k=25, rounds=100, n_features=4, noise=1.0, bound=1.0)
     300.0
     """
-    return min(noise * n_features * math.sqrt(k * rounds) + bound * n_features * k, bound * k * rounds)
+    k, T, d = checks.count("k", k), checks.count("rounds", rounds), checks.count("n_features", n_features)
+    R, B = checks.at_least_zero("noise", noise), checks.positive("bound", bound)
+    return min(R * d * math.sqrt(k * T) + B * d * k, B * k * T)
 
 
 def cadence(*, decisions: int, noise: float, bound: float) -> float:
@@ -243,7 +245,10 @@ def regret_certificate(
     array([1.6  , 3.014])
     """
     rounds = _rounds(features)
-    alpha = np.broadcast_to(np.asarray(radius, dtype=np.float64), (len(rounds),))
+    alpha = checks.floats("radius", radius)
+    if alpha.shape not in ((), (len(rounds),)) or not (np.isfinite(alpha) & (alpha >= 0)).all():
+        raise ValueError(f"radius must be a number, or {len(rounds)} of them, zero or more, got {radius!r}")
+    alpha = np.broadcast_to(alpha, len(rounds))
     k = int(_at_least("k", k, max(map(len, rounds))))
     excess = [2 * a * w for a, w in zip(alpha, _walk(rounds, ridge)[0], strict=True)]
     most = math.inf if bound is None else 2 * checks.positive("bound", bound)
