@@ -248,6 +248,8 @@ def test_limits_are_the_budget_when_an_arm_does_not_fit_and_at_most_when_reached
         (([5.0, 6.0], 3), {}, "Knapsack allows the empty set only: the cheapest arm costs 5, the budget is 3"),
         (([1.0], 1), {"at_most": 0}, "at_most must be a whole number of at least 1, got 0"),
         (([1.0], 1), {"time_limit": 0}, "time_limit must be positive, got 0; it is in seconds"),
+        (([1.0, 1e300], 2.0), {}, "costs must be 0 or from 1e-100 to 1e+100, got 1e+300"),
+        (([1.0, 1e-320], 2.0), {}, "costs must be 0 or from 1e-100 to 1e+100, got 9.99989e-321"),
     ],
 )
 def test_what_is_no_knapsack_is_refused(arguments, options, message):

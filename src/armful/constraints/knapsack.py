@@ -43,6 +43,9 @@ class Knapsack(Changeable):
         checks.refuse_not_finite("costs", self.costs)
         if self.costs.min() < 0:
             raise ValueError(f"costs must not be negative, got {self.costs.min():g} for arm {self.costs.argmin()}")
+        extreme = (self.costs > 0) & ~((1 / checks.LARGEST <= self.costs) & (self.costs <= checks.LARGEST))
+        if extreme.any():
+            raise ValueError(f"costs must be 0 or from 1e-100 to 1e+100, got {self.costs[extreme][0]:g}")
         self.budget = checks.at_least_zero("budget", budget)
         self.at_most = None if at_most is None else checks.count("at_most", at_most)
         self.time_limit = None if time_limit is None else checks.positive("time_limit", time_limit, "it is in seconds")
