@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
 
-from armful import InfeasibleError, Quotas
+from armful import Excluding, InfeasibleError, Quotas, Requiring
 from armful.constraints import linear
 from armful.constraints.linear import Linear, overlapping_quotas
 from armful.constraints.programs import Answer
@@ -262,13 +262,13 @@ def test_none_of_the_rows_named_could_be_left_out(seed):
         return
     with pytest.raises(InfeasibleError):
         constraint.best(np.ones(n_arms))
-    named = constraint._conflicting_rows()
+    named = constraint._conflicting_rows(None)
     assert len(allowed_sets(matrix[named], lower[named], upper[named])) == 0
     for row in named:
         rest = [other for other in named if other != row]
         assert not rest or len(allowed_sets(matrix[rest], lower[rest], upper[rest])) > 0
     for row in named:
-        assert str(row) in constraint._conflict
+        assert str(row) in constraint._conflict()
 
 
 def test_too_many_rows_are_not_searched(monkeypatch):
@@ -277,16 +277,18 @@ def test_too_many_rows_are_not_searched(monkeypatch):
         Linear([[1], [1], [1]], [0, 0, 1], [0, 1, 1]).best([1.0])
 
 
-def test_required_and_excluded_arms_that_leave_nothing_are_told_from_a_conflict():
-    constraint = Linear([[1, 1, 1]], 1, 1)
-    for required, excluded in (([0, 1], []), ([], [0, 1, 2])):
-        with pytest.raises(InfeasibleError, match=r"^no allowed set has all the required arms and none of the excl"):
-            constraint.best_given(
-                np.ones(3),
-                np.random.default_rng(0),
-                required=np.array(required, dtype=int),
-                excluded=np.array(excluded, dtype=int),
-            )
+@pytest.mark.parametrize(
+    ("required", "excluded", "rows"),
+    [([1, 2], [], "meets row one"), ([], [0, 1, 2], "meets row one"), ([], [1, 2], "meets them all")],
+)
+def test_required_and_excluded_arms_that_leave_nothing_are_told_from_a_conflict(required, excluded, rows):
+    constraint = Linear([[1, 1, 1], [1, 0, 0], [0, 0, 1]], [1, 0, 0], [1, 0, 1], names=["one", "not 0", "free"])
+    sentence = f"no set with all the required arms and none of the excluded {rows}"
+    if "all" in rows:
+        sentence = f"rows one and not 0 conflict: {sentence}"
+    with pytest.raises(InfeasibleError) as refusal:
+        Requiring(Excluding(constraint, excluded), required).best(np.ones(3))
+    assert str(refusal.value) == sentence
 
 
 # -- limits --------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class Knapsack(Changeable):
         checks.refuse_not_finite("costs", self.costs)
         if self.costs.min() < 0:
             raise ValueError(f"costs must not be negative, got {self.costs.min():g} for arm {self.costs.argmin()}")
-        extreme = (self.costs > 0) & ~((1 / checks.LARGEST <= self.costs) & (self.costs <= checks.LARGEST))
+        extreme = (self.costs > 0) & ((self.costs < 1 / checks.LARGEST) | (self.costs > checks.LARGEST))
         if extreme.any():
             raise ValueError(f"costs must be 0 or from 1e-100 to 1e+100, got {self.costs[extreme][0]:g}")
         self.budget = checks.at_least_zero("budget", budget)

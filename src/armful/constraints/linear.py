@@ -81,7 +81,7 @@ class Linear(Changeable):
         """The size of the largest allowed set."""
         answer = maximise(np.ones(self.n_arms), self._rows, None, time_limit=self.time_limit)
         if answer.infeasible:
-            raise InfeasibleError(self._conflict)
+            raise InfeasibleError(self._conflict())
         largest = answer.chosen.size if answer.proved and answer.chosen is not None else self._bound_on_k(answer)
         if largest == 0:
             raise ValueError("Linear allows the empty set only; loosen a row")
@@ -101,9 +101,8 @@ class Linear(Changeable):
         fixed[required] = 1.0
         answer = maximise(values, self._rows, rng, fixed=fixed, gap=self.gap, time_limit=self.time_limit)
         if answer.infeasible:
-            if required.size + excluded.size and not self._infeasible(np.arange(len(self.names))):
-                raise InfeasibleError("no allowed set has all the required arms and none of the excluded")
-            raise InfeasibleError(self._conflict)
+            anyway = required.size + excluded.size == 0 or self._infeasible(np.arange(len(self.names)))
+            raise InfeasibleError(self._conflict(None if anyway else fixed))
         if answer.chosen is None:
             raise TimeoutError(f"HiGHS found no allowed set within {self.time_limit:g} seconds; raise time_limit")
         value = float(values[answer.chosen].sum())
@@ -131,17 +130,17 @@ class Linear(Changeable):
     def _bound_on_k(self, answer: Answer) -> int:
         return min(self.n_arms, math.floor(answer.bound + 1e-6)) if math.isfinite(answer.bound) else self.n_arms
 
-    @cached_property
-    def _conflict(self) -> str:
-        """What to say when there is no allowed set."""
+    def _conflict(self, fixed: FloatArray | None = None) -> str:
+        """What to say when there is no allowed set, or none with some arms fixed."""
+        no_set = "no set" if fixed is None else "no set with all the required arms and none of the excluded"
         if len(self.names) > MOST_ROWS_EXPLAINED:
-            return f"no set meets all {len(self.names)} rows"
-        rows = [self.names[i] for i in self._conflicting_rows()]
+            return f"{no_set} meets all {len(self.names)} rows"
+        rows = [self.names[i] for i in self._conflicting_rows(fixed)]
         if len(rows) == 1:
-            return f"no set meets row {rows[0]}"
-        return f"rows {', '.join(rows[:-1])} and {rows[-1]} conflict: no set meets them all"
+            return f"{no_set} meets row {rows[0]}"
+        return f"rows {', '.join(rows[:-1])} and {rows[-1]} conflict: {no_set} meets them all"
 
-    def _conflicting_rows(self) -> list[int]:
+    def _conflicting_rows(self, fixed: FloatArray | None) -> list[int]:
         """Rows that no set meets together, though it would if any one were left out: by deletion, halves first."""
         kept = list(range(len(self.names)))
         size = len(kept)
@@ -150,16 +149,16 @@ class Linear(Changeable):
             start = 0
             while start < len(kept):
                 rest = kept[:start] + kept[start + size :]
-                if rest and self._infeasible(np.array(rest)):
+                if rest and self._infeasible(np.array(rest), fixed):
                     kept = rest
                 else:
                     start += size
         return kept
 
-    def _infeasible(self, rows: IntArray) -> bool:
+    def _infeasible(self, rows: IntArray, fixed: FloatArray | None = None) -> bool:
         """Whether it is proved that no set meets these rows."""
-        part = self._rows.part(rows)
-        return maximise(np.zeros(self.n_arms), part, None, time_limit=self.time_limit).infeasible
+        part, nothing = self._rows.part(rows), np.zeros(self.n_arms)
+        return maximise(nothing, part, None, fixed=fixed, time_limit=self.time_limit).infeasible
 
 
 def overlapping_quotas(
