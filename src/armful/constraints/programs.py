@@ -1,4 +1,4 @@
-"""0/1 programs by HiGHS, as scipy ships it: what `Linear` and `Knapsack` share.
+"""0/1 programs by HiGHS, as scipy ships it: what `Linear`, `Knapsack` and `Path` share.
 
 scipy is imported where it is used: its solvers take longer to import than all of armful, and most users need none.
 """
@@ -63,14 +63,19 @@ class Rows:
         """Some of the rows."""
         return Rows(self.matrix[rows], self.lower[rows], self.upper[rows], self.tolerance)
 
-    def without(self, chosen: IntArray) -> "Rows":
-        """The same, but this one set is forbidden: some other arm is in, or one of these is out."""
+    def beside(self, others: "Rows") -> "Rows":
+        """These rows and the others."""
         from scipy.sparse import vstack  # noqa: PLC0415
 
+        matrix = sparse(vstack([self.matrix, others.matrix]))
+        lower, upper = np.append(self.lower, others.lower), np.append(self.upper, others.upper)
+        return Rows(matrix, lower, upper, self.tolerance)
+
+    def without(self, chosen: IntArray) -> "Rows":
+        """The same, but this one set is forbidden: some other arm is in, or one of these is out."""
         signs = np.ones((1, self.matrix.shape[1]))
         signs[0, chosen] = -1.0
-        matrix = sparse(vstack([self.matrix, sparse(signs)]))
-        return Rows(matrix, np.append(self.lower, 1.0 - chosen.size), np.append(self.upper, math.inf))
+        return self.beside(Rows(sparse(signs), np.array([1.0 - chosen.size]), np.array([math.inf])))
 
     @cached_property
     def for_highs(self) -> "Rows":
@@ -117,17 +122,19 @@ def maximise(
     fixed: FloatArray | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
+    presolve: bool = True,
 ) -> Answer:
     """The allowed set with the largest sum of `scores` `(n_arms,)`.
 
     rng: for ties; without it the answer is any best set. fixed: `(n_arms,)`, 0 or 1 for arms that are out or in,
-    NaN for the others. gap: how far from the best the answer may be, relative to it.
+    NaN for the others. gap: how far from the best the answer may be, relative to it. presolve: whether HiGHS
+    simplifies the program first; where that fails it is asked again without.
     """
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     given, scale = for_highs(scores, rng)
     kept = rows
     for _ in range(ATTEMPTS):
-        answer = _ask(given, kept, rng, fixed, gap, deadline)
+        answer = _ask(given, kept, rng, fixed, gap, deadline, presolve)
         if answer.chosen is None or not rows.excess(answer.chosen).any():
             return Answer(answer.chosen, answer.bound / scale, answer.infeasible, answer.proved)
         kept = kept.without(answer.chosen)  # within the tolerance of HiGHS, beyond ours
@@ -147,7 +154,13 @@ def for_highs(scores: FloatArray, rng: Generator | None) -> tuple[FloatArray, fl
 
 
 def _ask(
-    scores: FloatArray, rows: Rows, rng: Generator | None, fixed: FloatArray | None, gap: float, deadline: float
+    scores: FloatArray,
+    rows: Rows,
+    rng: Generator | None,
+    fixed: FloatArray | None,
+    gap: float,
+    deadline: float,
+    presolve: bool,
 ) -> Answer:
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
 
@@ -159,13 +172,13 @@ def _ask(
     options: Any = {"mip_rel_gap": max(gap, TIES / 10)}
     if deadline < math.inf:
         options["time_limit"] = max(deadline - time.monotonic(), 1e-3)
-    for presolve in (True, False):
+    for simplified in (True, False) if presolve else (False,):
         result = milp(
             -scores[arms],
             integrality=np.ones(n_arms),
             bounds=Bounds(np.where(free == 1, 1.0, 0.0), np.where(free == 0, 0.0, 1.0)),
             constraints=LinearConstraint(rows.matrix[:, arms], rows.lower, rows.upper),
-            options=options | {"presolve": presolve},
+            options=options | {"presolve": simplified},
         )
         if result.status in (0, 1, 2):
             break
