@@ -11,9 +11,32 @@ from armful.checks import FloatArray, IntArray
 
 Lots = NDArray[np.uint64]
 Keys = Lots | int
+Seed = int | Generator | None
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+def seeded(seed: Seed) -> Generator:
+    """The generator that a policy draws from."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise ValueError(f"seed must be a whole number of at least 0, a Generator or None, got {seed!r}") from None
+
+
+class PutBack:
+    """Puts a generator back where it was if what happens inside fails."""
+
+    def __init__(self, generator: Generator) -> None:
+        self.bits = generator.bit_generator
+
+    def __enter__(self) -> None:
+        self.before = self.bits.state
+
+    def __exit__(self, failed: type[BaseException] | None, *what: object) -> None:
+        if failed is not None:
+            self.bits.state = self.before
 
 
 class Streams:

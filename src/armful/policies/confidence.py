@@ -1,8 +1,9 @@
 """What the policies with a confidence radius share."""
 
 from armful import checks
-from armful.policies.policy import Policy, Seed
+from armful.policies.policy import Policy
 from armful.radius import Noise, make_radius
+from armful.randomness import Seed
 
 
 class ConfidencePolicy(Policy):

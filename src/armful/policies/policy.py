@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Self, cast
 
-import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
@@ -21,7 +20,7 @@ from armful.policies.choice import Choice
 from armful.policies.explanation import Problem
 from armful.policies.from_many import choose_from_many, choose_on_cluster
 from armful.policies.scores import Scores
-from armful.randomness import Streams
+from armful.randomness import PutBack, Seed, Streams, seeded
 from armful.ridge import RidgeState
 from armful.scan import Table
 from armful.scan.choosing import RankedConstraint
@@ -29,8 +28,6 @@ from armful.scan.chunks import is_dask
 from armful.scan.cluster import learned_on
 from armful.scan.many import many_arms, refuse_too_many, refuse_undivided, refuse_unfit
 from armful.scan.rows import WholeTable
-
-Seed = int | Generator | None
 
 
 class Policy:
@@ -62,7 +59,7 @@ class Policy:
 
     def __init__(self, *, n_features: int, ridge: float = 1.0, seed: Seed = None) -> None:
         self._state = RidgeState(n_features=n_features, ridge=ridge)
-        self.rng: Generator | Streams = _seeded(seed)
+        self.rng: Generator | Streams = seeded(seed)
 
     def score(self, arms: Arms, k: int) -> Scores | FloatArray:
         """The score of every arm, `(..., n_arms)`, when at most `k` are to be chosen: the one method to write."""
@@ -256,8 +253,8 @@ class Policy:
             raise ValueError(f"{type(self).__name__} takes no caps; CappedC2UCB does")
         return checks.vector("caps", caps, n_arms)
 
-    def _unchanged_if_refused(self) -> "_PutBack":
-        return _PutBack(self.generator)
+    def _unchanged_if_refused(self) -> PutBack:
+        return PutBack(self.generator)
 
     @property
     def generator(self) -> Generator:
@@ -267,29 +264,8 @@ class Policy:
         return self.rng
 
 
-class _PutBack:
-    """Puts a generator back where it was if what happens inside fails."""
-
-    def __init__(self, generator: Generator) -> None:
-        self.bits = generator.bit_generator
-
-    def __enter__(self) -> None:
-        self.before = self.bits.state
-
-    def __exit__(self, failed: type[BaseException] | None, *what: object) -> None:
-        if failed is not None:
-            self.bits.state = self.before
-
-
 def _given(problem: Problem) -> Problem:
     return problem
-
-
-def _seeded(seed: Seed) -> Generator:
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError):
-        raise ValueError(f"seed must be a whole number of at least 0, a Generator or None, got {seed!r}") from None
 
 
 def _option_names(kind: type[Policy]) -> list[str]:

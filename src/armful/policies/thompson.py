@@ -6,9 +6,9 @@ from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.policies.confidence import ConfidencePolicy
-from armful.policies.policy import Policy, Seed
+from armful.policies.policy import Policy
 from armful.policies.scores import Scores
-from armful.randomness import arm_normals, draw_key
+from armful.randomness import Seed, arm_normals, draw_key
 
 
 class ArmwiseThompson(ConfidencePolicy):

@@ -8,9 +8,10 @@ from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.policies.confidence import ConfidencePolicy
-from armful.policies.policy import Policy, Seed
+from armful.policies.policy import Policy
 from armful.policies.scores import Scores
 from armful.radius import Noise
+from armful.randomness import Seed
 
 
 class C2UCB(ConfidencePolicy):
