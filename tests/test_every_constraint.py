@@ -112,3 +112,13 @@ POLICIES = [
 def test_options_of_a_policy_go_by_name_only(policy):
     kinds = {p.kind for p in inspect.signature(policy).parameters.values()}
     assert kinds == {inspect.Parameter.KEYWORD_ONLY}
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_ties_fall_by_a_generator_or_by_its_seed(name):
+    scores = -np.ones(N) if "costs" in name else np.ones(N)
+    for seed in range(3):
+        answers = [CONSTRAINTS[name].best(scores, rng=rng) for rng in (seed, seed, np.random.default_rng(seed))]
+        assert len({tuple(answer.indices.tolist()) for answer in answers}) == 1
+    with pytest.raises(ValueError, match=r"^rng must be a whole number of at least 0, a Generator or None, got "):
+        CONSTRAINTS[name].best(scores, rng="dice")

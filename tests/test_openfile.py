@@ -159,3 +159,10 @@ def test_a_place_where_no_file_can_be_is_named_as_the_user_named_it(tmp_path):
         armful.load(tmp_path / "p.npz")
     with pytest.raises(IsADirectoryError, match=rf"^{tmp_path} is a folder; a file that armful saved is expected$"):
         armful.load(tmp_path)
+
+
+@pytest.mark.parametrize("path", [3, None, 1.5, ["policy.npz"]])
+def test_what_is_no_path_is_refused(path):
+    for attempt in (lambda: written(path), lambda: openfile.read(path, "thing")):
+        with pytest.raises(ValueError, match=r"^expected the path of a file, got "):
+            attempt()

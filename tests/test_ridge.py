@@ -133,6 +133,25 @@ def test_merging_is_commutative_and_associative():
     assert_alike(a + RidgeState(n_features=3), a)
 
 
+def test_states_are_summed_up():
+    rng = np.random.default_rng(3)
+    X, r = rng.standard_normal((12, 2)), rng.standard_normal(12)
+    states = [RidgeState(n_features=2, ridge=2.0).learn(X[i::3], r[i::3]) for i in range(3)]
+    np.testing.assert_allclose(sum(states).V, RidgeState(n_features=2, ridge=2.0).learn(X, r).V, rtol=1e-13)
+    with pytest.raises(TypeError):
+        1 + states[0]
+
+
+def test_the_axes_of_a_batch_may_be_a_number_or_a_list():
+    assert RidgeState(n_features=2, batch=5).batch == (5,)
+    assert RidgeState(n_features=2, batch=[2, np.int64(3)]).batch == (2, 3)
+
+
+def test_empty_lists_are_nothing_to_learn():
+    state = RidgeState(n_features=2).learn([[1.0, 2.0]], [3.0])
+    assert (state.learn([], []).V == state.V).all()
+
+
 @pytest.mark.parametrize("batch", [(1,), (3,), (2, 3)])
 def test_a_batch_is_its_learners_one_by_one(batch):
     rng = np.random.default_rng(0)
@@ -361,10 +380,30 @@ def test_an_equal_row_among_others_is_bitwise_equal(d):
         ([[1.0, 0.0, 0.0]], [1.0], {}, "features must have shape (n_arms, 2), got (1, 3)"),
         ([1.0, 0.0], [1.0], {}, "features must have shape (n_arms, 2), got (2,)"),
         ([[[1.0, 0.0]]], [[1.0]], {}, "features must have the leading axes () of the state, got (1,)"),
-        ([["a", "b"]], [1.0], {}, "features must be an array of real numbers, got list"),
-        ([[1.0], [1.0, 2.0]], [1.0], {}, "features must be an array of real numbers, got list"),
-        ([[1.0, 1j]], [1.0], {}, "features must be an array of real numbers, got list"),
-        ([[1.0, 0.0]], [object()], {}, "rewards must be an array of real numbers, got list"),
+        (
+            [["a", "b"]],
+            [1.0],
+            {},
+            "features must be an array of real numbers, got ragged lists, or lists of something else",
+        ),
+        (
+            [[1.0], [1.0, 2.0]],
+            [1.0],
+            {},
+            "features must be an array of real numbers, got ragged lists, or lists of something else",
+        ),
+        (
+            [[1.0, 1j]],
+            [1.0],
+            {},
+            "features must be an array of real numbers, got ragged lists, or lists of something else",
+        ),
+        (
+            [[1.0, 0.0]],
+            [object()],
+            {},
+            "rewards must be an array of real numbers, got ragged lists, or lists of something else",
+        ),
         ([[1.0, 0.0]], [1.0], {"weights": [-1.0]}, "weights must not be negative, got -1.0"),
         ([[1.0, 0.0]], [1.0], {"weights": [np.nan]}, "weights must be finite, got nan in row 0"),
         (
@@ -392,6 +431,10 @@ def test_what_cannot_be_learned_gets_one_sentence(X, rewards, options, message):
         ({"n_features": 2, "ridge": -1}, "ridge must be positive, got -1; 1.0 is a usual start"),
         ({"n_features": 2, "ridge": np.inf}, "ridge must be a finite number, got inf"),
         ({"n_features": 2, "ridge": "big"}, "ridge must be a number, got 'big'"),
+        ({"n_features": 2, "ridge": True}, "ridge must be a finite number, got True"),
+        ({"n_features": 2, "batch": (2.0,)}, "batch must be a whole number of at least 0, got 2.0"),
+        ({"n_features": 2, "batch": "a"}, "batch must be a whole number of at least 0, got 'a'"),
+        ({"n_features": 2, "batch": -1}, "batch must be a whole number of at least 0, got -1"),
     ],
 )
 def test_a_state_that_cannot_be_is_refused(options, message):

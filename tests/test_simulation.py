@@ -269,3 +269,32 @@ def test_bad_arms_of_each_repetition_are_told_in_a_sentence(features, message):
 
     with pytest.raises(ValueError, match=message):
         simulate(C2UCB(n_features=3), World(), rounds=2, repetitions=3)
+
+
+@dataclass
+class Tuples:
+    """Rounds as plain tuples and lists, as one writes them down first."""
+
+    n_features: int = 2
+    shown: object = None
+
+    def rounds(self, n_rounds, rng):
+        X = rng.standard_normal((4, 2))
+        for _ in range(n_rounds):
+            yield self.shown or (X.tolist(), TopK(2), X[:, 0].tolist(), 0.5)
+
+
+class Rounds(Tuples):
+    def rounds(self, n_rounds, rng):
+        for shown in super().rounds(n_rounds, rng):
+            yield Round(*map(np.array, shown[:1]), shown[1], np.array(shown[2]), shown[3])
+
+
+def test_rounds_may_be_plain_tuples_and_options_by_place():
+    policy = C2UCB(n_features=2)
+    plain, named = simulate(policy, Tuples(), 5, 3, 7), simulate(policy, Rounds(), rounds=5, repetitions=3, seed=7)
+    np.testing.assert_array_equal(plain.rewards, named.rewards)
+    np.testing.assert_array_equal(plain.regret, named.regret)
+    for shown in ([1, 2, 3], (1, 2), "a round"):
+        with pytest.raises(ValueError, match=r"^a world must give rounds as Round\(features, constraint, mean\), got "):
+            simulate(policy, Tuples(shown=shown), rounds=5)

@@ -499,6 +499,34 @@ def test_a_shock_that_cannot_be_known_is_refused():
     assert theory.estimate_shock([[1.0, 1.0], [1.0, 1.0], []]) == 0.0
 
 
+def test_whole_numbers_of_numpy_do_not_overflow():
+    plain = {"k": 50_000, "rounds": 100_000, "n_features": 3, "length": 1.0, "ridge": 1.0}
+    small = plain | {name: np.int32(plain[name]) for name in ("k", "rounds", "n_features")}
+    for bound in (theory.c2ucb_bound, theory.capped_bound, theory.c2ucb_matroid_bound):
+        assert bound(radius=1.0, bound=0.1, **small) == bound(radius=1.0, bound=0.1, **plain)
+    late = {"bound": 0.1, "delay": np.int8(100)}
+    assert theory.delay_term(**late, **small) == theory.delay_term(**late, **plain)
+    counted = theory.c2ucb_round_counting_bound
+    assert counted(radius=1.0, **late, **small) == counted(radius=1.0, **late, **plain)
+    order = {"noise": 1.0, "bound": 1.0}
+    for each in (small, plain):
+        order |= {name: each[name] for name in ("k", "rounds", "n_features")}
+        assert theory.lower_bound_order(**order) == 3 * math.sqrt(5e9) + 150_000
+
+
+def test_the_log_det_radius_is_the_one_that_policies_use():
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    policy = armful.C2UCB(n_features=3, ridge=2.0, noise=0.3, norm=1.5, delta=0.05)
+    policy.learn(X, X[:, 0])
+    gain = float(policy.state.log_det_gain)
+    alpha = theory.log_det_radius(log_det_gain=gain, noise=0.3, norm=1.5, ridge=2.0, delta=0.05)
+    choice = policy.choose(X, armful.TopK(5))
+    assert choice.bonus == pytest.approx(alpha * policy.state.width(choice.features))
+    for name in ("log_det_gain", "noise", "norm", "ridge", "delta"):
+        with pytest.raises(ValueError, match=name):
+            theory.log_det_radius(**({"log_det_gain": 1, "noise": 1, "norm": 1, "ridge": 1, "delta": 0.1} | {name: -1}))
+
+
 def test_impossible_settings_are_refused_by_name():
     s = dict(SETTINGS[1])
     for name, value in [("k", 0), ("rounds", 0), ("n_features", 0), ("length", -1.0), ("ridge", 0.0)]:

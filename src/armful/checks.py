@@ -67,6 +67,8 @@ def features(X: ArrayLike, n_features: int, *, finite: bool = True) -> FloatArra
     `finite=False` leaves the costly look at every number to a caller who sees it in the result anyway.
     """
     array = floats("features", X)
+    if array.shape == (0,):  # an empty list: no rows
+        array = array.reshape(0, n_features)
     if array.ndim < 2 or array.shape[-1] != n_features:
         raise ValueError(f"features must have shape (n_arms, {n_features}), got {array.shape}")
     if finite:
@@ -102,6 +104,8 @@ def floats(name: str, values: ArrayLike) -> FloatArray:
 def _kind(values: Any) -> str:
     if isinstance(values, list | tuple) and values and isinstance(values[0], str):
         return f"words like {values[0]!r}"
+    if isinstance(values, list | tuple):
+        return "ragged lists, or lists of something else"
     return f"an array of {values.dtype}" if isinstance(values, np.ndarray) else type(values).__name__
 
 
@@ -126,6 +130,6 @@ def _number(name: str, value: Any) -> float:
         raise ValueError(f"{name} must be a number, got {value!r}") from None
     except OverflowError:
         raise ValueError(f"{name} must be a number that float64 holds") from None
-    if isinstance(value, str) or not math.isfinite(number):
+    if isinstance(value, str | bool | np.bool_) or not math.isfinite(number):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     return number

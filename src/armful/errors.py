@@ -5,7 +5,7 @@ class InfeasibleError(ValueError):
     """No set of arms satisfies the constraint; the message says which part cannot be met."""
 
 
-class PrecisionError(ArithmeticError):
+class PrecisionError(ArithmeticError, ValueError):
     """Float64 can no longer tell the ridge from rounding, or a number left its range."""
 
 

@@ -21,7 +21,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Arrays) -> None:
     """Write the file whole or not at all: an older file at `path` stays until the new one is complete."""
-    target = Path(path)
+    target = _path(path)
     _refuse_place(target)
     text = json.dumps({"format": "armful", "kind": kind, "version": VERSION, **header}, default=_as_json)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
@@ -38,8 +38,9 @@ def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], ar
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and the arrays of a file of this `kind`; `FileFormatError` says what is wrong with another."""
+    path = _path(path)
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             contents = {name: archive[name] for name in archive.files}
         header = json.loads(str(contents.pop("header.json")))
     except FileNotFoundError:
@@ -59,6 +60,13 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
     if header.get("kind") != kind:
         raise FileFormatError(f"{path} holds a {header.get('kind')}, expected a {kind}")
     return header, contents
+
+
+def _path(path: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(path)
+    except TypeError:
+        raise ValueError(f"expected the path of a file, got {path!r}") from None
 
 
 def _refuse_place(target: Path) -> None:

@@ -17,12 +17,12 @@ STEP = np.uint64(0x9E3779B97F4A7C15)
 MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
-def seeded(seed: Seed) -> Generator:
-    """The generator that a policy draws from."""
+def as_generator(seed: Seed, name: str = "rng") -> Generator:
+    """A generator as it is, or one made from a seed, which an error calls by the `name` that the user knows."""
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
-        raise ValueError(f"seed must be a whole number of at least 0, a Generator or None, got {seed!r}") from None
+        raise ValueError(f"{name} must be a whole number of at least 0, a Generator or None, got {seed!r}") from None
 
 
 class PutBack:

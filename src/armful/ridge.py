@@ -38,7 +38,7 @@ class RidgeState:
     ----------
     n_features: d, the length of a feature vector.
     ridge: lambda > 0, the strength of the pull to zero.
-    batch: leading axes, `()` for one learner.
+    batch: leading axes, `()` for one learner, `(100,)` or 100 for a hundred.
 
     >>> state = RidgeState(n_features=2, ridge=1.0).learn([[1.0, 0.0], [1.0, 1.0]], [1.0, 3.0])
     >>> state.V
@@ -48,10 +48,11 @@ class RidgeState:
     (array([1.]), array([0.775]))
     """
 
-    def __init__(self, *, n_features: int, ridge: float = 1.0, batch: tuple[int, ...] = ()) -> None:
+    def __init__(self, *, n_features: int, ridge: float = 1.0, batch: int | tuple[int, ...] = ()) -> None:
         d = checks.count("n_features", n_features)
         self.n_features = d
         self.ridge = checks.positive("ridge", ridge)
+        batch = _axes(batch)
         self._seen = SumOfSquares(frozen(np.zeros((*batch, d + 1, d + 1))))  # rows [x r], without the ridge
         self._solved = Solved(ridge_root(d + 1, self.ridge, batch))
         self._n = frozen(np.zeros(batch))
@@ -86,6 +87,10 @@ class RidgeState:
         self.refuse_unlike(other)
         root = stacked_root(self._seen.root, other._seen.root, triangle=True)
         return self._with_root(root, _total(self._n, other._n[..., None]))
+
+    def __radd__(self, other: object) -> Self:
+        """So that `sum(states)` merges them: it begins at 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def discount(self, factor: float) -> Self:
         """Forget a little: `V <- g V + (1 - g) ridge I`, `b <- g b`, for a world that drifts."""
@@ -269,6 +274,11 @@ class RidgeState:
     def _map(self, change: Callable[[FloatArray], FloatArray]) -> Self:
         """The same for a part of the batch, or for many."""
         return self._with(self._seen.map(change), self._solved.map(change), np.asarray(change(self._n)))
+
+
+def _axes(batch: int | tuple[int, ...]) -> tuple[int, ...]:
+    axes = batch if isinstance(batch, tuple | list) else (batch,)
+    return tuple(checks.count("batch", axis, minimum=0) for axis in axes)
 
 
 def _rows_to_learn(X: FloatArray, r: FloatArray, weights: FloatArray | None, shock: float) -> FloatArray:

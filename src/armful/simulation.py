@@ -37,10 +37,10 @@ class Learner(Protocol):
 def simulate(
     policy: Policy | Learner,
     environment: Environment,
-    *,
     rounds: int,
     repetitions: int = 100,
     seed: int = 0,
+    *,
     workers: int = 1,
 ) -> Trajectories:
     """Let a policy learn in a world, from what it knows now, in independent repetitions; `policy` stays as it is.

@@ -100,3 +100,20 @@ def test_a_constraint_without_a_way_for_many_rows_is_asked_row_by_row():
 def test_indices_that_are_no_whole_numbers_are_refused():
     with pytest.raises(ValueError, match=r"^indices must be whole numbers"):
         TopK(2).violation([0.5, 1.5])
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.uint64])
+@pytest.mark.parametrize("constraint", [TopK, AtMost])
+def test_whole_numbers_of_numpy_do_not_overflow(constraint, kind):
+    small, plain = constraint(kind(3)), constraint(3)
+    assert small == plain
+    assert type(small.k) is int
+    for chosen in ([], [1], [1, 2, 3, 4]):
+        assert small.violation(chosen) == plain.violation(chosen)
+    assert small.best(np.arange(300.0)).indices.tolist() == [299, 298, 297]
+
+
+def test_an_answer_unpacks():
+    indices, value, ratio = TopK(2).best([1.0, 3.0, 2.0])
+    assert indices.tolist() == [1, 2]
+    assert (value, ratio) == (5.0, 1.0)

@@ -39,6 +39,13 @@ def test_sets_may_be_given_by_a_generator_and_by_arrays():
     assert repr(constraint) == "OneOf(3 sets of up to 2 arms)"
 
 
+def test_sets_may_be_sets():
+    constraint = OneOf([{0, 1}, frozenset({2, 3}), {np.int64(4)}])
+    assert sorted(constraint.best([0.0, 0.0, 5.0, 1.0, 2.0]).indices) == [2, 3]
+    assert constraint.violation({2, 3}) == 0.0
+    assert constraint.violation({2}) == 1.0
+
+
 @pytest.mark.parametrize(
     ("sets", "message"),
     [
@@ -46,8 +53,8 @@ def test_sets_may_be_given_by_a_generator_and_by_arrays():
         ([[0], []], "every set of OneOf needs at least one arm, set 1 is empty"),
         ([[0, 0]], "a set of OneOf holds distinct arms counted from 0, set 0 is [0 0]"),
         ([[1], [-1]], "a set of OneOf holds distinct arms counted from 0, set 1 is [-1]"),
-        ([[0.5]], "indices must be whole numbers of shape (k,), got float64 of shape (1,)"),
-        ([[[0, 1]]], "indices must be whole numbers of shape (k,), got int64 of shape (1, 2)"),
+        ([[0.5]], "set 0 of OneOf: indices must be whole numbers of shape (k,), got float64 of shape (1,)"),
+        ([[[0, 1]]], "set 0 of OneOf: indices must be whole numbers of shape (k,), got int64 of shape (1, 2)"),
     ],
 )
 def test_sets_that_are_none_are_refused(sets, message):

@@ -379,6 +379,13 @@ def test_refused_scores_draw_nothing():
     assert policy.rng.bit_generator.state == before
 
 
+class Pairs(TopK):
+    """A constraint that answers with a plain pair."""
+
+    def best(self, scores, X=None, rng=None):
+        return np.arange(self.k), 1.0
+
+
 class Shapeless(armful.Policy):
     def score(self, arms, k):
         return np.ones(7)
@@ -397,6 +404,7 @@ class Shapeless(armful.Policy):
         (lambda: C2UCB(n_features=2).learn(np.ma.masked_array(np.eye(2)), [1.0, 2.0]), "without a mask"),
         (lambda: C2UCB(n_features=2).learn(np.eye(2).astype("U3"), [1.0, 2.0]), "real numbers, got an array of <U3"),
         (lambda: C2UCB(n_features=2).learn(np.eye(2), [1.0, 2.0], shock=None), "shock must be a number"),
+        (lambda: C2UCB(n_features=2).choose(np.eye(2), Pairs(1)), "must answer with a Selection, got tuple"),
         (lambda: Shapeless(n_features=2).choose(np.eye(2), TopK(1)), r"scores of shape \(2,\), got \(7,\)"),
     ],
 )

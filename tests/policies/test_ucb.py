@@ -186,12 +186,19 @@ def test_caps_of_single_arms_suffice():
         (np.ones(8), "caps must have shape (9,), one for each arm, got (8,)"),
         (1.0, "caps must have shape (9,), one for each arm, got ()"),
         ([1.0] * 8 + [np.nan], "caps must be finite, got nan in row 8"),
+        ([np.inf] * 8 + [-np.inf], "caps must be finite, got -inf in row 8"),
     ],
 )
 def test_caps_that_are_not_one_for_each_arm_are_refused(caps, message):
     with pytest.raises(ValueError) as refusal:
         capped(cap=1.0).choose(X, TopK(1), caps=caps)
     assert str(refusal.value) == message
+
+
+def test_where_an_arm_has_no_cap_it_is_infinite():
+    caps = np.where(np.arange(9) % 2 == 0, np.inf, 0.1)
+    np.testing.assert_allclose(capped().scores(X, k=3, caps=caps), np.minimum(UCB, caps))
+    np.testing.assert_allclose(capped(cap=0.5).scores(X, k=3, caps=caps), np.minimum(UCB, np.minimum(caps, 0.5)))
 
 
 def test_a_policy_that_knows_no_caps_refuses_them():

@@ -14,6 +14,7 @@ from armful.constraints.groups import Groups
 from armful.constraints.matching import Pairs, best_pairs, largest_number, too_few_columns
 from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
+from armful.randomness import as_generator
 
 Capacity = int | Mapping[Hashable, int]
 
@@ -90,7 +91,7 @@ class Assignment(Changeable):
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The assignment with the largest sum of scores, in rising order of index."""
-        return self.best_given(scores, rng or np.random.default_rng(), required=NO_ARMS, excluded=NO_ARMS)
+        return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
 
     def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
         """The best assignment with all the required pairs and none of the excluded."""

@@ -14,7 +14,7 @@ from armful.constraints.growing import CountGrowth
 from armful.constraints.ranks import Ranks, at, largest, largest_of_one
 from armful.constraints.selection import Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
-from armful.randomness import Keys, Streams, draw_key, draw_keys
+from armful.randomness import Keys, Streams, as_generator, draw_key, draw_keys
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class TopK:
     k: int
 
     def __post_init__(self) -> None:
-        checks.count("k", self.k)
+        object.__setattr__(self, "k", checks.count("k", self.k))
 
     def with_(self, *, k: int) -> Self:
         """The same with another size."""
@@ -38,7 +38,7 @@ class TopK:
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The k arms of the largest scores."""
-        return self.best_among(check_scores(scores), draw_key(rng or np.random.default_rng()))
+        return self.best_among(check_scores(scores), draw_key(as_generator(rng)))
 
     def best_among(self, scores: FloatArray, key: Keys, places: IntArray | None = None) -> Selection:
         """The same for some of many arms: those at `places`, ties as `randomness.lots` has it."""
@@ -97,7 +97,7 @@ class AtMost:
     k: int
 
     def __post_init__(self) -> None:
-        checks.count("k", self.k)
+        object.__setattr__(self, "k", checks.count("k", self.k))
 
     def with_(self, *, k: int) -> Self:
         """The same with another size."""
@@ -105,7 +105,7 @@ class AtMost:
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The largest scores that are not negative."""
-        return self.best_among(check_scores(scores), draw_key(rng or np.random.default_rng()))
+        return self.best_among(check_scores(scores), draw_key(as_generator(rng)))
 
     def best_among(self, scores: FloatArray, key: Keys, places: IntArray | None = None) -> Selection:
         """The same for some of many arms: those at `places`, ties as `randomness.lots` has it."""

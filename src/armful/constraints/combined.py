@@ -20,6 +20,7 @@ from armful.constraints.selection import (
     repeated,
 )
 from armful.errors import InfeasibleError
+from armful.randomness import as_generator
 
 
 class _Restricted(Changeable):
@@ -42,7 +43,7 @@ class _Restricted(Changeable):
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The best allowed set."""
-        rng = rng or np.random.default_rng()
+        rng = as_generator(rng)
         return self.best_given(scores, rng, required=NO_ARMS, excluded=NO_ARMS, X=X)
 
     def best_given(

@@ -14,6 +14,7 @@ from armful.constraints.cores import Problem, best_that_fits
 from armful.constraints.programs import TOLERANCE
 from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
+from armful.randomness import as_generator
 
 
 class Knapsack(Changeable):
@@ -69,7 +70,7 @@ class Knapsack(Changeable):
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The affordable set with the largest sum of scores, in rising order of index."""
-        return self.best_given(scores, rng or np.random.default_rng(), required=NO_ARMS, excluded=NO_ARMS)
+        return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
 
     def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
         """The best affordable set with all the required arms and none of the excluded."""

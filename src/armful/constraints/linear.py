@@ -16,6 +16,7 @@ from armful.constraints.groups import Counts, Groups, Total
 from armful.constraints.programs import Answer, Rows, SparseMatrix, maximise, sparse
 from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
+from armful.randomness import as_generator
 
 MOST_LIMITS = 100
 MOST_ROWS_EXPLAINED = 200
@@ -89,7 +90,7 @@ class Linear(Changeable):
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The allowed set with the largest sum of scores, in rising order of index."""
-        return self.best_given(scores, rng or np.random.default_rng(), required=NO_ARMS, excluded=NO_ARMS)
+        return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
 
     def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
         """The best allowed set with all the required arms and none of the excluded."""

@@ -1,6 +1,6 @@
 """An explicit list of allowed sets."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import numpy as np
 from numpy.random import Generator
@@ -9,19 +9,20 @@ from numpy.typing import ArrayLike
 from armful.checks import FloatArray, IntArray
 from armful.constraints.selection import Changeable, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
+from armful.randomness import as_generator
 
 
 class OneOf(Changeable):
-    """One of the `sets`, each a list of arms: any family at all, solved by looking at every member.
+    """One of the `sets`, each a set or a list of arms: any family at all, solved by looking at every member.
 
     >>> OneOf([[0, 1], [2, 3]]).best([5.0, -4.0, 1.0, 1.0]).indices
     array([2, 3])
     """
 
-    def __init__(self, sets: Iterable[ArrayLike]) -> None:
+    def __init__(self, sets: Iterable[ArrayLike | Set[int]]) -> None:
         if not isinstance(sets, Iterable):
             raise ValueError(f"OneOf needs a list of sets, each a list of arms, got {sets!r}")
-        self.sets: list[IntArray] = [check_indices(members) for members in sets]
+        self.sets = [_members(place, members) for place, members in enumerate(sets)]
         if not self.sets:
             raise ValueError("OneOf needs at least one set, got none")
         for place, members in enumerate(self.sets):
@@ -39,7 +40,7 @@ class OneOf(Changeable):
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The set of the largest sum."""
-        indices, values = self.best_each(check_scores(scores)[None], [rng or np.random.default_rng()])
+        indices, values = self.best_each(check_scores(scores)[None], [as_generator(rng)])
         return Selection(indices[0], float(values[0]))
 
     def best_each(self, scores: FloatArray, rngs: Sequence[Generator]) -> tuple[list[IntArray], FloatArray]:
@@ -65,3 +66,10 @@ class OneOf(Changeable):
         """How many arms differ from the nearest allowed set, repeated ones counted."""
         chosen = check_indices(indices)
         return float(min(np.setxor1d(chosen, members).size for members in self.sets) + repeated(chosen))
+
+
+def _members(place: int, members: ArrayLike | Set[int]) -> IntArray:
+    try:
+        return check_indices(members)
+    except ValueError as error:
+        raise ValueError(f"set {place} of OneOf: {error}") from None

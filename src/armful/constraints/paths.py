@@ -14,6 +14,7 @@ from armful.constraints.edges import Edges, check_given, keep_edges, number_node
 from armful.constraints.path_network import Network, reached
 from armful.constraints.selection import Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
+from armful.randomness import as_generator
 
 MANY_EDGES = 2000
 """An integer program on more edges than this comes with a warning."""
@@ -78,7 +79,7 @@ class Path(Changeable):
         must, must_not = check_given(required, excluded, len(self._ends))
         network = self._network_given(must, must_not)
         values = np.minimum(values, 0.0) if self.costs else values
-        arcs = self._best_arcs(network, _scaled(values)[network.arm], must, rng or np.random.default_rng())
+        arcs = self._best_arcs(network, _scaled(values)[network.arm], must, as_generator(rng))
         if arcs is None:
             raise InfeasibleError(self._no_path(must, must_not))
         indices = network.arm[arcs]

@@ -32,7 +32,7 @@ from armful.constraints.selection import (
     repeated,
 )
 from armful.errors import InfeasibleError
-from armful.randomness import Keys, draw_key
+from armful.randomness import Keys, as_generator, draw_key
 
 
 class _BoundedGroups(Changeable):
@@ -62,7 +62,7 @@ class _BoundedGroups(Changeable):
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The allowed set with the largest sum of scores, in rising order of index."""
-        return self.best_given(scores, rng or np.random.default_rng(), required=NO_ARMS, excluded=NO_ARMS)
+        return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
 
     def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
         """The best allowed set with all the required arms and none of the excluded."""

@@ -1,6 +1,6 @@
 """What a constraint answers, and what a constraint is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self, cast
 
@@ -23,6 +23,10 @@ class Selection:
     indices: IntArray
     value: float
     ratio: float = 1.0
+
+    def __iter__(self) -> Iterator[Any]:
+        """So that one can write `indices, value, ratio = constraint.best(scores)`."""
+        return iter((self.indices, self.value, self.ratio))
 
 
 class Constraint(Protocol):
@@ -116,10 +120,10 @@ def check_scores(scores: ArrayLike) -> FloatArray:
     return array
 
 
-def check_indices(indices: ArrayLike, n_arms: int | None = None) -> IntArray:
+def check_indices(indices: ArrayLike | Set[int], n_arms: int | None = None) -> IntArray:
     """Chosen arms as `(k,)` whole numbers, below `n_arms` if that is known."""
     try:
-        array = np.asarray(indices)
+        array = np.asarray(list(indices) if isinstance(indices, Set) else indices)
     except ValueError:
         raise ValueError("indices must be whole numbers of shape (k,), got lists within a list") from None
     if array.size == 0:

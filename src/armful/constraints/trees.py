@@ -12,6 +12,7 @@ from armful.checks import FloatArray, IntArray
 from armful.constraints.edges import Edges, adjacency, check_given, keep_edges, number_nodes, some_of
 from armful.constraints.selection import Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
+from armful.randomness import as_generator
 
 
 class SpanningTree(Changeable):
@@ -56,7 +57,7 @@ class SpanningTree(Changeable):
             raise InfeasibleError(f"the required arms close a cycle: {some_of(must.tolist())}")
         if must_not.size:
             self._refuse_disconnected(np.delete(np.arange(n_arms), must_not), "the arms that are not excluded")
-        order = (rng or np.random.default_rng()).permutation(n_arms)
+        order = as_generator(rng).permutation(n_arms)
         order = order[np.argsort(-values[order], kind="stable")]
         if must.size or must_not.size:  # what comes first is taken, and what comes last is never needed
             turn = np.zeros(n_arms, dtype=np.int64)

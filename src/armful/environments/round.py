@@ -34,6 +34,8 @@ class Round:
     objective: Objective | None = None
 
     def __post_init__(self) -> None:
+        for name in ("features", "mean"):
+            object.__setattr__(self, name, checks.floats(name, getattr(self, name)))
         if self.features.ndim != 2 or self.mean.shape != self.features.shape[:1]:
             raise ValueError(
                 "a round needs features (n_arms, n_features) and a mean reward for each arm, got shapes "
@@ -85,9 +87,16 @@ def played(environment: "Environment", n_rounds: int, rng: Generator) -> Iterato
     """Exactly so many rounds of a world, or an error if it gives fewer."""
     count = 0
     for count, shown in enumerate(islice(environment.rounds(n_rounds, rng), n_rounds), start=1):  # noqa: B007
-        yield shown
+        yield shown if isinstance(shown, Round) else _round(shown)
     if count < n_rounds:
         raise ValueError(f"{type(environment).__name__} gave {count} rounds where {n_rounds} were asked for")
+
+
+def _round(shown: object) -> Round:
+    """A round that was given as a plain tuple."""
+    if isinstance(shown, tuple) and len(shown) in (3, 4, 5):
+        return Round(*shown)
+    raise ValueError(f"a world must give rounds as Round(features, constraint, mean), got {type(shown).__name__}")
 
 
 class Environment(Protocol):

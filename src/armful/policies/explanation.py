@@ -53,7 +53,10 @@ class Problem:
 
     def _solve(self, scores: FloatArray, constraint: Constraint, rng: np.random.Generator) -> Selection:
         if self.objective is None:
-            return constraint.best(scores, self._features(constraint), rng)
+            answer = constraint.best(scores, self._features(constraint), rng)
+            if not isinstance(answer, Selection):
+                raise ValueError(f"{constraint!r} must answer with a Selection, got {type(answer).__name__}")
+            return answer
         return objectives.best(self.objective, scores, self.arms.X, constraint, rng)
 
     def _features(self, constraint: Constraint) -> FloatArray | None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Self, cast
 
+import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
@@ -20,7 +21,7 @@ from armful.policies.choice import Choice
 from armful.policies.explanation import Problem
 from armful.policies.from_many import choose_from_many, choose_on_cluster
 from armful.policies.scores import Scores
-from armful.randomness import PutBack, Seed, Streams, seeded
+from armful.randomness import PutBack, Seed, Streams, as_generator
 from armful.ridge import RidgeState
 from armful.scan import Table
 from armful.scan.choosing import RankedConstraint
@@ -59,7 +60,7 @@ class Policy:
 
     def __init__(self, *, n_features: int, ridge: float = 1.0, seed: Seed = None) -> None:
         self._state = RidgeState(n_features=n_features, ridge=ridge)
-        self.rng: Generator | Streams = seeded(seed)
+        self.rng: Generator | Streams = as_generator(seed, "seed")
 
     def score(self, arms: Arms, k: int) -> Scores | FloatArray:
         """The score of every arm, `(..., n_arms)`, when at most `k` are to be chosen: the one method to write."""
@@ -80,7 +81,8 @@ class Policy:
 
         X: an array, a memory-mapped matrix, or a `Table` of arms that stay the same between rounds. From many arms the
         same set is chosen without a close look at each (docs/howto/millions-of-arms.md).
-        caps: `(n_arms,)`, for policies that take them: what each arm's mean reward is known not to exceed.
+        caps: `(n_arms,)`, for policies that take them: what each arm's mean reward is known not to exceed; infinity
+        where nothing is known.
         objective: what a set is worth, if not the sum of its scores: `Diverse`, `Coverage` or your own.
         client: a `dask.distributed.Client`, for arms that its workers read: then X is a dask array or a table on disk.
         """
@@ -251,7 +253,10 @@ class Policy:
             return None
         if not self.takes_caps:
             raise ValueError(f"{type(self).__name__} takes no caps; CappedC2UCB does")
-        return checks.vector("caps", caps, n_arms)
+        numbers = checks.vector("caps", caps, n_arms, finite=False)
+        if not checks.all_finite(numbers):
+            checks.refuse_not_finite("caps", np.where(numbers == np.inf, 0.0, numbers))
+        return numbers
 
     def _unchanged_if_refused(self) -> PutBack:
         return PutBack(self.generator)
