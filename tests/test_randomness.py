@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -53,3 +55,16 @@ def test_normals_are_normal_across_arms_across_rounds_and_uncorrelated(seed):
     assert stats.pearsonr(arms[1:], arms[:-1]).pvalue > ALARM
     assert stats.pearsonr(arms, arm_normals(draw_key(rng), np.arange(200_000))).pvalue > ALARM
     assert stats.pearsonr(rounds[1:], rounds[:-1]).pvalue > ALARM
+
+
+def test_many_generators_draw_as_each_does():
+    seeds = range(3)
+    streams, each = Streams([np.random.default_rng(i) for i in seeds]), [np.random.default_rng(i) for i in seeds]
+    for name, how in (("random", ()), ("normal", (2.0, 3.0, 5)), ("integers", (9,)), ("permutation", (4,))):
+        drawn = getattr(streams, name)(*how)
+        assert np.array_equal(drawn, [getattr(generator, name)(*how) for generator in each])
+    twin = copy.deepcopy(streams)
+    assert np.array_equal(twin.random(), streams.random())
+    for name in ("dice", "bit_generator", "_private"):
+        with pytest.raises(AttributeError, match="a generator has no"):
+            getattr(streams, name)

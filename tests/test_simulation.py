@@ -1,3 +1,4 @@
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -6,7 +7,7 @@ import pytest
 
 from armful import C2UCB, AtMost, CombLinUCB, Diverse, EpsilonGreedy, OneOf, Policy, Quotas, TopK, simulate
 from armful.environments import Campaign, CombinedLowerBound, PaperInstance, Round, Slates
-from armful.simulation import BATCH, run_alone
+from armful.simulation import BATCH, run_alone, worker_pool
 
 
 @dataclass
@@ -30,7 +31,9 @@ class Mixed:
                 Quotas(groups, at_least={0: 1}, at_most=2),
                 OneOf([[0, 1, 2], [3, 4], [5]]),
             ][t % 4]
-            yield Round(X, constraint, X @ theta, noise=(0.1, "bernoulli", 0.0)[rng.integers(3) * self.any_noise])
+            noise = (0.1, "bernoulli", 0.0)[rng.integers(3) * self.any_noise]
+            mean = np.clip(X @ theta, 0.0, 1.0) if noise == "bernoulli" else X @ theta
+            yield Round(X, constraint, mean, noise)
 
 
 WORLDS = {
@@ -210,6 +213,13 @@ def test_a_round_that_does_not_fit_together_is_refused(wrong, message):
         Round(**{"features": np.ones((4, 5)), "constraint": TopK(1), "mean": np.ones(4), **wrong})
 
 
+@pytest.mark.parametrize("mean", [-0.1, 1.1, np.nan])
+def test_chances_that_are_none_are_refused(mean):
+    shown = Round(np.ones((2, 5)), TopK(1), np.array([0.5, mean]), "bernoulli")
+    with pytest.raises(ValueError, match="means must be from 0 to 1, got "):
+        shown.rewards(np.random.default_rng(0))
+
+
 def test_a_policy_without_score_says_so():
     with pytest.raises(NotImplementedError, match="must define score"):
         Policy(n_features=5).choose(np.ones((2, 5)), TopK(1))
@@ -298,3 +308,71 @@ def test_rounds_may_be_plain_tuples_and_options_by_place():
     for shown in ([1, 2, 3], (1, 2), "a round"):
         with pytest.raises(ValueError, match=r"^a world must give rounds as Round\(features, constraint, mean\), got "):
             simulate(policy, Tuples(shown=shown), rounds=5)
+
+
+class Forgets(C2UCB):
+    def learn(self, features, rewards, **how):
+        super().learn(features, rewards, **how)
+        self.discount(0.5)
+
+
+class Shocked(C2UCB):
+    def learn(self, features, rewards, **how):
+        super().learn(features, rewards, **how, shock=1.0)
+
+
+class Wavers(C2UCB):
+    """Now and then any set will do."""
+
+    def choose(self, X, constraint, **how):
+        if self.rng.random() < 0.3:
+            X = self.rng.permutation(X)
+        return super().choose(X, constraint, **how)
+
+
+class Draws(Policy):
+    """Draws in ways that armful's own policies do not."""
+
+    def score(self, arms, k):
+        luck = self.rng.normal(0.0, 0.1, size=arms.n_arms) + self.rng.beta(2.0, 3.0, arms.n_arms)
+        return arms.mean + luck + 0.1 * self.rng.integers(3, size=arms.n_arms)
+
+
+@pytest.mark.parametrize("kind", [Forgets, Shocked, Wavers, Draws])
+def test_whatever_else_a_users_policy_does_is_done_in_a_simulation(kind):
+    world = Slates(n_arms=20, n_features=4, k=3)
+    result = simulate(kind(n_features=4), world, rounds=30, repetitions=4, seed=3)
+    alone = [run_alone(kind(n_features=4), world, 30, 3, i) for i in range(4)]
+    np.testing.assert_allclose(result.regret, np.concatenate([each.regret for each in alone]), rtol=1e-9, atol=1e-12)
+    plain = simulate(C2UCB(n_features=4), world, rounds=30, repetitions=4, seed=3)
+    assert (plain.regret != result.regret).any()
+
+
+def test_a_step_put_into_one_policy_alone_is_done_too():
+    world, policy, calls = Slates(n_arms=20, n_features=4, k=3), C2UCB(n_features=4), []
+    policy.learn = lambda features, rewards: calls.append(len(rewards))
+    simulate(policy, world, rounds=5, repetitions=2)
+    assert calls == [3] * 10
+
+
+@pytest.mark.parametrize(
+    ("policy", "world", "message"),
+    [
+        (C2UCB, Slates(), r"^policy must be an object that has choose\(...\), got <class"),
+        (None, Slates(), r"^policy must be an object that has choose\(...\), got None"),
+        (C2UCB(n_features=10), Slates, r"^environment must be an object that has rounds\(...\), got <class"),
+        (C2UCB(n_features=10), "slates", r"^environment must be an object that has rounds\(...\), got 'slates'"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(policy, world, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(policy, world, rounds=2)
+
+
+@pytest.mark.slow
+def test_a_worker_that_ends_too_soon_is_told_in_a_sentence():
+    with (
+        pytest.raises(RuntimeError, match=r"^a worker process ended before its work was done: "),
+        worker_pool(1) as pool,
+    ):
+        pool.submit(os._exit, 1).result()

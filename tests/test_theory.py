@@ -550,6 +550,13 @@ def test_a_certificate_wants_a_radius_for_each_round(radius):
         theory.regret_certificate([np.eye(2), np.eye(2)], ridge=1.0, radius=radius, k=2)
 
 
+def test_a_certificate_of_clip_needs_the_cap_and_a_radius_its_time():
+    with pytest.raises(ValueError, match="needs bound"):
+        theory.regret_certificate([np.eye(2)], ridge=1.0, radius=1.0, k=2, clip=True)
+    with pytest.raises(ValueError, match=r"^t must be a whole number"):
+        theory.beta(t=0, k=1, n_features=2, noise=1, norm=1, length=1, ridge=1, delta=0.1)
+
+
 def test_impossible_orders_are_refused_by_name():
     good = {"k": 2, "rounds": 3, "n_features": 4, "noise": 1.0, "bound": 1.0}
     for name, value in [("k", 0), ("rounds", 1.5), ("n_features", 0), ("noise", -1.0), ("bound", math.nan)]:

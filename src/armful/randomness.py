@@ -1,6 +1,7 @@
 """Drawing for many arms and for many repetitions, so that what is drawn does not depend on how the work is divided."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -40,7 +41,7 @@ class PutBack:
 
 
 class Streams:
-    """One generator per repetition; a draw has the repetitions as its leading axis.
+    """One generator per repetition; draws as a generator does, with the repetitions as the leading axis.
 
     What a repetition draws does not depend on the others, so results are the same however they are batched.
     """
@@ -48,13 +49,11 @@ class Streams:
     def __init__(self, generators: Sequence[Generator]) -> None:
         self.generators = list(generators)
 
-    def random(self) -> FloatArray:
-        """A uniform number for each repetition."""
-        return np.array([generator.random() for generator in self.generators])
-
-    def standard_normal(self, size: int) -> FloatArray:
-        """`size` standard normals for each repetition."""
-        return np.stack([generator.standard_normal(size) for generator in self.generators])
+    def __getattr__(self, name: str) -> Callable[..., NDArray[Any]]:
+        """Any way to draw: `random()` is `(repetitions,)`, `normal(size=9)` is `(repetitions, 9)`."""
+        if name.startswith("_") or not callable(getattr(Generator, name, None)):
+            raise AttributeError(f"a generator has no {name!r}")
+        return lambda *how, **more: np.stack([getattr(each, name)(*how, **more) for each in self.generators])
 
 
 def draw_key(rng: Generator | Streams, where: object = True) -> Keys:

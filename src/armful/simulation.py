@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -47,7 +48,7 @@ def simulate(
 
     Repetition i of every policy under the same `seed` meets the same arms and the same noise, so that policies compare
     in pairs. `workers` processes share the repetitions; their number does not change the result. A script that asks
-    for more than one needs the usual `if __name__ == "__main__":`.
+    for more than one needs the usual `if __name__ == "__main__":`, and typing at a prompt is no script.
 
     >>> from armful import C2UCB
     >>> from armful.environments import Slates
@@ -58,6 +59,9 @@ def simulate(
     checks.count("rounds", rounds)
     checks.count("repetitions", repetitions)
     checks.count("seed", seed, minimum=0)
+    for given, what, needed in ((policy, "policy", "choose"), (environment, "environment", "rounds")):
+        if isinstance(given, type) or not callable(getattr(given, needed, None)):
+            raise ValueError(f"{what} must be an object that has {needed}(...), got {given!r}")
     if isinstance(policy, Policy) and policy.n_features != environment.n_features:
         raise ValueError(f"the policy has {policy.n_features} features, the environment {environment.n_features}")
     batches = [range(i, min(i + BATCH, repetitions)) for i in range(0, repetitions, BATCH)]
@@ -72,9 +76,16 @@ def run_batch(
     policy: Policy | Learner, environment: Environment, rounds: int, seed: int, repetitions: range
 ) -> Trajectories:
     """The given repetitions, together if the policy can."""
-    if isinstance(policy, Policy) and policy.batched:
+    if isinstance(policy, Policy) and policy.batched and not _own_loop(policy):
         return run_together(policy, environment, rounds, seed, repetitions)
     return Trajectories.joined([run_alone(policy, environment, rounds, seed, i) for i in repetitions])
+
+
+def _own_loop(policy: Policy) -> bool:
+    """Whether a policy of the user's does more in a round than to score."""
+    return any(
+        getattr(type(policy), step) is not getattr(Policy, step) or step in vars(policy) for step in ("choose", "learn")
+    )
 
 
 def run_alone(
@@ -110,6 +121,11 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
                     pool.submit(int)
             try:
                 yield pool
+            except BrokenProcessPool:
+                raise RuntimeError(
+                    "a worker process ended before its work was done: there was not enough memory, or the script "
+                    'that asks for workers does so outside of `if __name__ == "__main__":`'
+                ) from None
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 for worker in set(multiprocessing.active_children()) - others:

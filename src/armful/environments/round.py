@@ -17,6 +17,9 @@ from armful.randomness import Keys, arm_normals, arm_uniforms, draw_key
 
 Noise = float | Literal["bernoulli"]
 
+TOLERANCE = 1e-9
+"""How far beyond 0 and 1 a mean may be by rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Round:
@@ -79,6 +82,10 @@ class Round:
 def drawn_rewards(mean: FloatArray, noise: Noise, key: Keys, arms: IntArray) -> FloatArray:
     """Rewards of `arms` `(..., k)` with these means, for one key or a key of each repetition `(...)`."""
     if noise == "bernoulli":
+        if not ((mean > -TOLERANCE) & (mean < 1 + TOLERANCE)).all():
+            raise ValueError(
+                f"with noise 'bernoulli' means must be from 0 to 1, got from {mean.min():g} to {mean.max():g}"
+            )
         return (arm_uniforms(key, arms) < mean).astype(np.float64)
     return mean if noise == 0 else mean + noise * arm_normals(key, arms)
 

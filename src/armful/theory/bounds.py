@@ -37,7 +37,7 @@ def beta(
             norm=checks.at_least_zero("norm", norm),
             ridge=checks.positive("ridge", ridge),
             n_features=checks.count("n_features", n_features),
-            log_growth=_log_one_plus(length, k=k, rounds=t, ridge=ridge),
+            log_growth=_log_one_plus(length, k=k, rounds=checks.count("t", t), ridge=ridge),
             delta=checks.probability("delta", delta),
         )
     )

@@ -100,6 +100,8 @@ def regret_certificate(
     >>> regret_certificate([[[1.0, 0.0]], [[1.0, 0.0]]], ridge=1.0, radius=1.0, k=1, bound=0.8).round(3)
     array([1.6  , 3.014])
     """
+    if clip and bound is None:
+        raise ValueError("a certificate for clip needs bound, the cap B")
     rounds = _rounds(features)
     alpha = checks.floats("radius", radius)
     if alpha.shape not in ((), (len(rounds),)) or not (np.isfinite(alpha) & (alpha >= 0)).all():
