@@ -372,7 +372,7 @@ def test_what_cannot_be_simulated_is_refused(policy, world, message):
 @pytest.mark.slow
 def test_a_worker_that_ends_too_soon_is_told_in_a_sentence():
     with (
-        pytest.raises(RuntimeError, match=r"^a worker process ended before its work was done: "),
+        pytest.raises(ChildProcessError, match=r"^a worker process ended before its work was done: "),
         worker_pool(1) as pool,
     ):
         pool.submit(os._exit, 1).result()

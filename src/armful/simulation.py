@@ -122,7 +122,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
             try:
                 yield pool
             except BrokenProcessPool:
-                raise RuntimeError(
+                raise ChildProcessError(
                     "a worker process ended before its work was done: there was not enough memory, or the script "
                     'that asks for workers does so outside of `if __name__ == "__main__":`'
                 ) from None

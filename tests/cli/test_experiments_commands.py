@@ -65,6 +65,7 @@ def test_compare_runs_the_example_with_an_own_policy_added(tmp_path):
     [
         (["reproduce", "--sizes", "two"], "--sizes takes whole numbers"),
         (["reproduce", "--sizes", "600"], "k must be at most 500"),
+        (["reproduce", "--sizes", "1"], "sizes must be at least 2"),
         (["compare"], "which plan?"),
         (["compare", "missing.toml"], "missing.toml is not there"),
         (["reproduce", "--out", "taken", "--sizes", "2"], "taken"),
@@ -77,6 +78,45 @@ def test_mistakes_get_one_sentence_and_no_traceback(arguments, sentence, tmp_pat
     assert sentence in done.stderr
     assert done.stderr.startswith("armful: ")
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("own", "sentence"),
+    [
+        ("    pass", "must define score(self, arms, k)"),
+        ("    def __init__(self, **common):\n        {}['x']", "KeyError: 'x' (mine.py, line 4, in Mine.__init__)"),
+        ("    def score(self, arms, k):\n        return {}['x']", "KeyError: 'x' (mine.py, line 4, in Mine.score)"),
+    ],
+)
+def test_a_mistake_in_a_class_of_ones_own_gets_one_sentence(own, sentence, tmp_path):
+    (tmp_path / "mine.py").write_text(f"from armful import Policy\nclass Mine(Policy):\n{own}\n")
+    (tmp_path / "plan.toml").write_text(
+        "runs = 2\nsizes = [{ k = 2, rounds = 3 }, { k = 3, rounds = 3 }]\n"
+        "[policies.mine]\nclass = 'mine.py:Mine'\n[environments.Slates]\n"
+    )
+    done = armful("compare", "plan.toml", "--workers", "2", cwd=tmp_path)
+    told = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("comparing")]
+    assert done.returncode == 1
+    assert len(told) == 1
+    assert told[0].startswith("armful: ")
+    assert told[0].endswith(sentence)
+
+
+@pytest.mark.slow
+def test_a_world_without_k_is_named_by_its_rounds(tmp_path):
+    (tmp_path / "plan.toml").write_text(
+        "runs = 2\nsizes = [{ k = 2, rounds = 3 }, { k = 3, rounds = 4 }]\n"
+        "[policies.C2UCB]\n[environments.Slates]\n[environments.Routes]\n"
+    )
+    done = armful("compare", "plan.toml", "--workers", "1", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "out" / "results.csv").open() as file:
+        rows = [(row["environment"], row["k"], row["T"]) for row in csv.DictReader(file)]
+    assert rows == [("Routes", "", "3"), ("Routes", "", "4"), ("Slates", "2", "3"), ("Slates", "3", "4")]
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "<th>T = 3</th>" in report
+    assert "<th>k = 2, T = 3</th>" in report
 
 
 @pytest.mark.slow

@@ -45,6 +45,44 @@ def test_editing_the_file_of_an_own_class_changes_the_key(tmp_path):
     assert cell.key() != before
 
 
+def test_a_date_is_an_option_like_any_other(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from armful import C2UCB\n"
+        "class Mine(C2UCB):\n"
+        "    def __init__(self, *, since, **common):\n"
+        "        super().__init__(**common)\n"
+        "        self.since = since\n"
+    )
+    path, keys = tmp_path / "plan.toml", set()
+    for since in ("2020-01-01", "2020-01-02", "'2020-01-01'", "2020-01-01T07:32:00Z", "07:32:00"):
+        path.write_text(
+            'sizes = [{ k = 2, rounds = 3 }]\n[policies.mine]\nclass = "mine.py:Mine"\n'
+            f"since = {since}\n[environments.Slates]\n"
+        )
+        check(read_plan(path))
+        keys |= {cell.key() for cell in read_plan(path).cells()}
+    assert len(keys) == 5
+
+
+def test_an_option_that_no_plan_could_hold_is_refused():
+    cell = replace(TINY.cells()[0], learner=Recipe("C2UCB", {"ridge": object()}))
+    with pytest.raises(ValueError, match="such as TOML can hold, got object"):
+        cell.key()
+
+
+def test_a_world_without_an_option_k_is_run_once_for_each_number_of_rounds():
+    plan = replace(TINY, environments={**TINY.environments, "town": Recipe("Routes")}, sizes=[(2, 5), (3, 5), (3, 8)])
+    check(plan)
+    assert plan.sizes_in("slates") == [(2, 5), (3, 5), (3, 8)]
+    assert plan.sizes_in("town") == [(0, 5), (0, 8)]
+    cells = plan.cells()
+    assert [str(c) for c in cells if c.environment == "town" and c.policy == "C2UCB"] == [
+        "C2UCB in town with T = 8",
+        "C2UCB in town with T = 5",
+    ]
+    assert len({c.key() for c in cells}) == len(cells) == 2 * (3 + 2)
+
+
 def test_the_example_plan_can_be_run(tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text(EXAMPLE)
@@ -92,6 +130,7 @@ def test_own_classes_are_found_in_a_file_beside_the_plan(tmp_path):
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 5\n[environments.Slates]", "a name in quotes"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.Policy]\n[environments.Slates]", "'Policy' is no class"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\nseed = 3\n[environments.Slates]", "takes no seed"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\n[environments.Slates]\nk = 3", "'Slates' takes no k: the"),
         ("sizes = 5", "sizes must be a list"),
         (
             "sizes = [{ k = 1, rounds = 3 }, { k = 1, rounds = 3 }]\n[policies.C2UCB]\n[environments.Slates]",

@@ -2,11 +2,13 @@ import csv
 import math
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
+from armful.environments import PaperInstance
 from armful.experiments import reproduction
 from armful.experiments.report import bounds_table, write
-from armful.experiments.reproduction import ALL_SIGNS, KINDS, Protocol, paper_policies
+from armful.experiments.reproduction import ALL_SIGNS, KINDS, ROUNDS_PER_K, B, Protocol, paper_policies
 from armful.experiments.running import run_cell
 
 
@@ -75,6 +77,12 @@ def test_the_campaign_caps_at_its_own_bound():
     assert caps == {world}
 
 
+@pytest.mark.parametrize("k", [2, 3, 32])
+def test_no_mean_reward_exceeds_the_cap_of_the_capped_rules(k):
+    means = [shown.mean for shown in PaperInstance(k=k).rounds(ROUNDS_PER_K * k, np.random.default_rng(0))]
+    assert max(abs(mean).max() for mean in means) <= B
+
+
 class Fetched(HTMLParser):
     def __init__(self):
         super().__init__()
@@ -101,6 +109,7 @@ def test_the_page_stands_alone_and_says_everything(small):
         "Seed 0",
         "numpy",
         "This run took",
+        "Figure (d) takes all signs of theta* positive, with --full too.",
         *paper_policies(),
     ):
         assert words in page.text
@@ -129,7 +138,12 @@ def test_the_worst_signs_are_those_of_the_largest_regret_on_other_seeds(tmp_path
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"sizes": ()}, "at least one"), ({"sizes": (2, 2)}, "different"), ({"sizes": (0,)}, "k must be")],
+    [
+        ({"sizes": ()}, "at least one"),
+        ({"sizes": (2, 2)}, "different"),
+        ({"sizes": (0,)}, "k must be"),
+        ({"sizes": (2, 1)}, "at least 2, got 1"),
+    ],
 )
 def test_impossible_protocols_are_refused(wrong, message):
     with pytest.raises(ValueError, match=message):

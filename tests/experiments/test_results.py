@@ -41,6 +41,13 @@ def test_one_run_has_no_standard_error():
     assert math.isnan(result(10, [1.0]).stderr)
 
 
+def test_the_table_has_no_k_for_a_world_without_one(tmp_path):
+    write_table(tidy([result(20, [1.0], k=0), result(20, [2.0], k=5)], "type"), tmp_path / "regret")
+    with (tmp_path / "regret.csv").open() as file:
+        assert [row["k"] for row in csv.DictReader(file)] == ["", "5"]
+    assert pq.read_table(tmp_path / "regret.parquet")["k"].to_pylist() == [None, 5]
+
+
 def test_the_table_is_the_same_in_csv_and_parquet(tmp_path):
     rows = tidy([result(20, [1.0, 3.0], policy="b"), result(20, [2.0, 2.5], policy="a")], "type")
     write_table(rows, tmp_path / "regret")

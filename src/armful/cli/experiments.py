@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from armful.experiments import comparison, report, reproduction
 from armful.experiments.cluster import connected
-from armful.experiments.plan import EXAMPLE, read_plan
+from armful.experiments.plan import EXAMPLE, read_plan, size_name
 from armful.experiments.results import Result
 from armful.experiments.running import Crew, Processes, run_cells
 
@@ -30,7 +30,10 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
     out: Out = Path("armful-reproduction"),
     full: Annotated[
-        bool, typer.Option("--full", help="The whole protocol: size 32 too, and the worst of 16 theta*.")
+        bool,
+        typer.Option(
+            "--full", help="The whole protocol: size 32 too (if --sizes is not given), and the worst of 16 theta*."
+        ),
     ] = False,
 ) -> None:
     """Reproduce the experiments of Takemura et al. (AAAI 2021), and two beyond them.
@@ -112,8 +115,8 @@ def _progress(what: str, total: int) -> Iterator[Callable[[Result | None], None]
     task = bar.add_task(what, total=total, last="")
 
     def advance(result: Result | None) -> None:
-        last = "" if result is None else f"{result.environment}, {result.policy}, k = {result.k}"
-        bar.update(task, advance=1, last=last)
+        done = () if result is None else (result.environment, result.policy, size_name(result.k, result.rounds))
+        bar.update(task, advance=1, last=", ".join(done))
 
     try:
         with bar:

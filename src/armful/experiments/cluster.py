@@ -95,8 +95,7 @@ class Cluster:
             ) from None
         except _distributed().KilledWorker:
             raise ValueError(
-                f"{cell.policy} in {cell.environment} with k = {cell.k}: "
-                "every worker that ran it died, for want of memory perhaps; what is finished is kept"
+                f"{cell}: every worker that ran it died, for want of memory perhaps; what is finished is kept"
             ) from None
         except CancelledError:
             raise self._gone() from None

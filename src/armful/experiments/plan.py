@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ class Cell:
     """One policy in one world at one size, for `runs` repetitions: the unit of work, of saving and of resuming.
 
     environment, policy: the names they go by in tables and figures. world, learner: how to make them.
-    k: the size, given to a world that has the option. rounds: T.
+    k: the size, 0 for a world that has no such option. rounds: T.
     """
 
     environment: str
@@ -31,6 +32,9 @@ class Cell:
     runs: int
     seed: int
 
+    def __str__(self) -> str:
+        return f"{self.policy} in {self.environment} with {size_name(self.k, self.rounds)}"
+
     def key(self) -> str:
         """A name for the result: different whenever the result could be."""
         parts = {
@@ -39,15 +43,16 @@ class Cell:
             "numbers": [self.k, self.rounds, self.runs, self.seed],
             "armful": armful.__version__,
         }
-        digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
-        return f"{file_name(self.environment)}-{file_name(self.policy)}-k{self.k}-{digest}"
+        digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=_in_a_key).encode()).hexdigest()[:16]
+        size = f"k{self.k}" if self.k else f"T{self.rounds}"
+        return f"{file_name(self.environment)}-{file_name(self.policy)}-{size}-{digest}"
 
 
 @dataclass(frozen=True)
 class Plan:
     """Policies x worlds x sizes, each in `runs` repetitions under the same seed.
 
-    sizes: pairs of k and the number of rounds T.
+    sizes: pairs of k and the number of rounds T; a world without an option k is run once for each T.
     """
 
     policies: Mapping[str, Recipe]
@@ -70,15 +75,24 @@ class Plan:
         for names in (self.policies, self.environments):
             if len({file_name(name) for name in names}) < len(names):
                 raise ValueError(f"names must differ in letters and digits, got {', '.join(names)}")
+        _refuse_option("seed", self.policies, "the seed of the plan decides")
+        _refuse_option("k", self.environments, "the sizes of the plan decide")
+
+    def sizes_in(self, environment: str) -> list[tuple[int, int]]:
+        """The k and T at which a world is run, rising; k is 0 for a world without the option."""
+        if self.environments[environment].takes("k"):
+            return sorted(self.sizes)
+        return [(0, rounds) for rounds in sorted({rounds for _, rounds in self.sizes})]
 
     def cells(self) -> list[Cell]:
         """All of it, the largest sizes first, so that no worker is left alone with one at the end."""
-        return [
+        cells = [
             Cell(environment, policy, world, learner, k, rounds, self.runs, self.seed)
-            for k, rounds in sorted(self.sizes, key=lambda size: -size[0] * size[1])
             for environment, world in self.environments.items()
+            for k, rounds in self.sizes_in(environment)
             for policy, learner in self.policies.items()
         ]
+        return sorted(cells, key=lambda cell: -max(cell.k, 1) * cell.rounds)
 
 
 def read_plan(path: Path) -> Plan:
@@ -115,13 +129,29 @@ def _recipes(table: Any, section: str, path: Path) -> dict[str, Recipe]:
         kind = entry.get("class", name)
         if not isinstance(kind, str):
             raise ValueError(f"class of {name!r} must be a name in quotes, got {kind!r}")
-        if section == "policies" and "seed" in entry:
-            raise ValueError(f"{name!r} takes no seed: the seed of the plan decides")
         place, separator, class_name = kind.rpartition(":")
         if place.endswith(".py"):
             kind = f"{(path.parent / place).resolve()}{separator}{class_name}"
         recipes[name] = Recipe(kind, {option: value for option, value in entry.items() if option != "class"})
     return recipes
+
+
+def _refuse_option(option: str, recipes: Mapping[str, Recipe], reason: str) -> None:
+    for name, recipe in recipes.items():
+        if option in recipe.options:
+            raise ValueError(f"{name!r} takes no {option}: {reason}")
+
+
+def _in_a_key(value: object) -> str:
+    """An option that TOML has and JSON has not."""
+    if isinstance(value, (date, time)):
+        return repr(value)
+    raise ValueError(f"options must be such as TOML can hold, got {type(value).__name__}")
+
+
+def size_name(k: int, rounds: int) -> str:
+    """A size as it is called in tables and messages."""
+    return f"k = {k}, T = {rounds}" if k else f"T = {rounds}"
 
 
 def file_name(name: str) -> str:
@@ -147,7 +177,7 @@ EXAMPLE = """\
 runs = 50        # repetitions of each; the error bars shrink like 1/sqrt(runs)
 seed = 0         # the same seed gives the same numbers, whatever the number of workers
 
-# k is how many arms are chosen in a round, rounds is how often.
+# k is how many arms are chosen in a round, rounds is how often; a world without an option k takes the rounds alone.
 sizes = [
     { k = 5, rounds = 50 },
     { k = 10, rounds = 100 },
@@ -161,8 +191,14 @@ sizes = [
 epsilon = 0.05
 
 [policies.C2UCB]
+radius = 1.0     # how many widths of optimism; without it a radius with a guarantee, which is careful
 
 [policies.CappedC2UCB]
+cap = 1.0        # no arm pays more on average
+radius = 1.0
+
+[policies.careful]
+class = "CappedC2UCB"
 cap = 1.0
 
 [policies.paper-rule]

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from armful import environments, policies
+from armful.experiments.mistakes import summary, told
 
 RELATIVE_TO_FEATURES = {"d": float, "sqrt(d)": math.sqrt}
 """Options that may be given in terms of the number of features, which is the world's to say."""
@@ -36,16 +37,18 @@ class Recipe:
         """The object; of what is `given` it gets what it has an option for."""
         maker = find(self.kind)
         options = {name: _relative(value, given.get("n_features")) for name, value in self.options.items()}
-        accepted = inspect.signature(maker).parameters
-        takes_any = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
         for name in options:
-            if not takes_any and name not in accepted:
-                raise ValueError(f"{self.kind} has no option {name!r}; it has {', '.join(accepted)}")
-        extra = {name: value for name, value in given.items() if takes_any or name in accepted}
-        try:
+            if not self.takes(name):
+                accepted = ", ".join(inspect.signature(maker).parameters)
+                raise ValueError(f"{self.kind} has no option {name!r}; it has {accepted}")
+        extra = {name: value for name, value in given.items() if self.takes(name)}
+        with told(self.kind, maker, expected=(TypeError, ValueError)):
             return maker(**{**extra, **options})
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{self.kind}: {error}") from None
+
+    def takes(self, option: str) -> bool:
+        """Whether the class has an option of this name."""
+        accepted = inspect.signature(find(self.kind)).parameters
+        return option in accepted or any(p.kind is p.VAR_KEYWORD for p in accepted.values())
 
     def fingerprint(self) -> dict[str, Any]:
         """What a result depends on: the recipe, and the text of a file it names."""
@@ -88,6 +91,8 @@ def _import(place: str) -> ModuleType:
         return importlib.import_module(place)
     except ImportError as error:
         raise ValueError(f"cannot import {place}: {error}") from None
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"cannot import {place}: {summary(error, place)}") from None
 
 
 def _load_file(path: Path) -> ModuleType:
@@ -103,9 +108,9 @@ def _load_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
+        raise ValueError(f"{path} cannot be loaded: {summary(error, name)}") from None
     return module
 
 

@@ -47,6 +47,7 @@ CHOICES = (
     "Ties are broken at random.",
     "By the symmetry of the cube the 16 theta* are alike in distribution, so that the worst of them is merely the "
     "luckless one; with `--full` it is chosen, for each policy, at the largest kT on seeds that are not reported.",
+    "Figure (d) takes all signs of theta* positive, with `--full` too.",
     "The noise of the algorithms that draw (epsilon-greedy, Thompson sampling) is their own in each run.",
 )
 

@@ -50,6 +50,8 @@ class Protocol:
             raise ValueError("sizes must hold at least one k, got none")
         for k in self.sizes:
             PaperInstance(k=k)
+            if k == 1:
+                raise ValueError(f"sizes must be at least 2, got 1: with k = 1 means of the noise half exceed B = {B}")
         if len(set(self.sizes)) < len(self.sizes):
             raise ValueError(f"sizes must be different from one another, got {list(self.sizes)}")
         checks.count("runs", self.runs)

@@ -20,8 +20,8 @@ from armful.trajectories import Trajectories
 class Result:
     """The outcome of a cell.
 
-    regret: the total of each run. curve, curve_stderr: mean cumulative regret after each round. pulled: arms chosen in
-    a run, on average. seconds: how long it took.
+    k: 0 for a world that has no such option. regret: the total of each run. curve, curve_stderr: mean cumulative regret
+    after each round. pulled: arms chosen in a run, on average. seconds: how long it took.
     """
 
     environment: str
@@ -78,12 +78,12 @@ def summarise(trajectories: Trajectories, seconds: float, **identity: Any) -> Re
 
 
 def tidy(results: Iterable[Result], first_column: str) -> list[dict[str, Any]]:
-    """One row per result; the environment goes by the name `first_column`."""
+    """One row per result; the environment goes by the name `first_column`, and k is empty for a world without it."""
     return [
         {
             first_column: result.environment,
             "policy": result.policy,
-            "k": result.k,
+            "k": result.k or None,
             "T": result.rounds,
             "pulled": int(result.pulled) if result.pulled == int(result.pulled) else result.pulled,
             "runs": result.runs,

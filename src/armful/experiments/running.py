@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from armful import checks
+from armful.experiments.mistakes import told
 from armful.experiments.plan import Cell
+from armful.experiments.recipe import find
 from armful.experiments.results import Result, summarise
 from armful.simulation import simulate, worker_pool
 
@@ -32,11 +34,10 @@ def run_cell(cell: Cell) -> Result:
     """Make the world and the policy, and simulate."""
     begin = time.perf_counter()
     environment = cell.world.make(k=cell.k)
-    policy = cell.learner.make(n_features=environment.n_features)
-    try:
+    classes = find(cell.world.kind), find(cell.learner.kind)
+    with told(str(cell), *classes, expected=(ValueError, ArithmeticError)):
+        policy = cell.learner.make(n_features=environment.n_features)
         trajectories = simulate(policy, environment, rounds=cell.rounds, repetitions=cell.runs, seed=cell.seed)
-    except (ValueError, ArithmeticError) as error:
-        raise ValueError(f"{cell.policy} in {cell.environment} with k = {cell.k}: {error}") from None
     return summarise(
         trajectories,
         seconds=time.perf_counter() - begin,

@@ -1,0 +1,65 @@
+"""Mistakes in a user's own class, told in one sentence; those in armful keep their tracebacks."""
+
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+Expected = tuple[type[Exception], ...]
+
+
+@contextmanager
+def told(doing: str, *classes: type, expected: Expected) -> Iterator[None]:
+    """Turn what goes wrong into a ValueError of one sentence, that begins with what was being done.
+
+    classes: those at work. If all of them are armful's, only exceptions that are `expected`, whose message says enough,
+    are told so; any other goes on as it is, with its traceback.
+    """
+    own = [kind for kind in classes if not _is_armfuls(kind.__module__)]
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        if not own and not isinstance(error, expected):
+            raise
+        raise ValueError(f"{doing}: {_sentence(error, own, expected)}") from None
+
+
+def summary(error: BaseException, module: str) -> str:
+    """An exception in a sentence, with the line of `module` at which it came up."""
+    return _with_line(_named(error), _last_line(error, lambda name: name == module))
+
+
+def _sentence(error: BaseException, own: list[type], expected: Expected) -> str:
+    what = _one_line(error) if isinstance(error, expected) else _named(error)
+    theirs = {parent.__module__ for kind in own for parent in kind.__mro__ if not _is_armfuls(parent.__module__)}
+    line = _last_line(error, theirs.__contains__)
+    if line is None and not isinstance(error, expected):  # the wrong arguments, or an answer that armful cannot use
+        names = " and ".join(kind.__name__ for kind in own)
+        line = f"{names} in armful's {_last_line(error, _is_armfuls)}"
+    return _with_line(what, line)
+
+
+def _last_line(error: BaseException, is_meant: Callable[[str], bool]) -> str | None:
+    """The innermost line of the traceback in a module that is meant by its name."""
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if is_meant(frame.f_globals.get("__name__", "")):
+            place = f"{Path(frame.f_code.co_filename).name}, line {line}"
+            inside = frame.f_code.co_qualname
+            return place if inside == "<module>" else f"{place}, in {inside}"
+    return None
+
+
+def _is_armfuls(module: str) -> bool:
+    return module.partition(".")[0] == "armful"
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {_one_line(error)}".removesuffix(": ")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def _with_line(what: str, line: str | None) -> str:
+    return what if line is None else f"{what} ({line})"
