@@ -5,7 +5,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armful
-from armful.blocks import BLOCK, HALVED, SUMMED, EachOwn, lengths_and_last, multiply, row_norms
+from armful.arms import Arms
+from armful.blocks import (
+    BLOCK,
+    HALVED,
+    SUMMED,
+    EachOwn,
+    block_size,
+    lengths_and_last,
+    multiply,
+    product_of,
+    row_norms,
+)
 
 
 def two_columns(columns, rows):
@@ -108,16 +119,17 @@ def test_many_learners_get_what_each_gets_alone(n_learners, d, n):
             assert np.array_equal(result, shared[i])
 
 
-def test_leading_axes_that_are_not_the_learners_are_broadcast_as_numpy_does():
+@pytest.mark.parametrize("d", [20, 60])  # at 60 the learners go a few at a time
+def test_leading_axes_that_are_not_the_learners_are_broadcast_as_numpy_does(d):
     rng = np.random.default_rng(0)
-    state = armful.RidgeState(n_features=20, batch=(3,))
-    many = rng.standard_normal((5, 3, 400, 20))
+    state = armful.RidgeState(n_features=d, batch=(3,))
+    many = rng.standard_normal((5, 3, 400, d))
     assert np.allclose(state.width(many), np.linalg.norm(many, axis=-1))
-    one = rng.standard_normal((1, 5000, 20))
+    one = rng.standard_normal((1, 5000, d))
     assert np.allclose(state.width(one), np.linalg.norm(np.repeat(one, 3, axis=0), axis=-1))
     with pytest.raises(ValueError, match=r"mismatch|broadcast"):
-        state.width(rng.standard_normal((4, 5000, 20)))
-    assert state.width(np.zeros((3, 0, 20))).shape == (3, 0)
+        state.width(rng.standard_normal((4, 5000, d)))
+    assert state.width(np.zeros((3, 0, d))).shape == (3, 0)
 
 
 @pytest.mark.parametrize("d", [3, 33, 48, 65])
@@ -132,3 +144,38 @@ def test_how_rows_lie_in_memory_changes_no_bit(d, n):
                 multiply(arms, matrices, lengths_and_last), multiply(X[i], matrices[i], lengths_and_last), strict=True
             ):
                 assert np.array_equal(part[i], alone)
+
+
+@pytest.mark.parametrize("d", [3, HALVED, 64, SUMMED + 1])
+def test_some_of_many_arms_are_multiplied_in_blocks_of_one_size_by_two_columns_or_more(monkeypatch, d):
+    """What BLAS does with another size depends on the processor, so the sizes themselves are looked at."""
+    columns_seen, rows_seen = set(), set()
+
+    def seen(columns, rows):
+        columns_seen.add(columns.shape[-2])
+        rows_seen.add(rows.shape[-1])
+        return product_of(columns, rows)
+
+    for module in ("blocks", "ridge"):
+        monkeypatch.setattr(f"armful.{module}.product_of", seen)
+    for n in (1, 8, 500, 600, BLOCK, BLOCK + 1):
+        for ask in ("mean", "mean_and_width"):
+            getattr(Arms(np.ones((n, d)), armful.RidgeState(n_features=d), places=np.arange(n)), ask)
+    assert rows_seen == {block_size(d)}
+    assert min(columns_seen) >= 2
+
+
+@pytest.mark.parametrize("n", [8, 13, BLOCK, BLOCK + 1])
+def test_a_kernel_gets_rows_that_lie_one_after_the_other_however_they_lay(n):
+    """Whether BLAS gives other bits otherwise depends on the processor, so the memory itself is looked at."""
+    X = np.ones((2, n, 6))
+    turned = np.ascontiguousarray(X.swapaxes(1, 2)).swapaxes(1, 2)
+
+    def kernel(columns, rows):
+        assert rows.swapaxes(-1, -2).flags.c_contiguous
+        return two_columns(columns, rows)
+
+    for rows in (X, turned, X[..., ::2].repeat(2, axis=-1), EachOwn(list(turned)), EachOwn(list(X[..., ::-1]))):
+        multiply(rows, np.ones((2, 6, 2)), kernel)
+    for rows in (turned[0], np.ones((n, 12))[:, ::2]):
+        multiply(rows, np.ones((6, 2)), kernel)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from armful.randomness import Streams, arm_normals, draw_key, lots
+from armful.randomness import STEP, Streams, arm_normals, arm_uniforms, draw_key, lots
 
 ALARM = 1e-6
 
@@ -41,6 +41,14 @@ def test_lots_are_those_of_splitmix64():
     """The first numbers of the published generator from seed 1234567."""
     wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
     assert lots(np.array(1234567, dtype=np.uint64), np.arange(5)).tolist() == wanted
+
+
+def test_the_smallest_and_the_largest_lot_are_numbers_between_0_and_1_and_finite_normals():
+    first = np.zeros(1, dtype=np.int64)
+    for key, lot in ((2**64 - int(STEP), 0), (0x31628AF67B2131AB, 2**64 - 1)):
+        assert lots(key, first) >> np.uint64(11) == lot >> 11
+        assert 0 < arm_uniforms(key, first) < 1
+        assert np.isfinite(arm_normals(key, first))
 
 
 @pytest.mark.slow

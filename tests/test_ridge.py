@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import FileFormatError, PrecisionError, RidgeState
+from armful.ridge import FEW, LEARNED_AT_A_TIME
 
 
 def literal(X, r, ridge, W=None):
@@ -99,9 +100,29 @@ def test_a_state_is_a_value():
     assert np.allclose(after.V, 2 * np.eye(2))
 
 
+def test_what_a_batch_hands_out_cannot_be_changed():
+    state = RidgeState(n_features=2, batch=(3,)).learn(np.ones((3, 1, 2)), np.ones((3, 1)))
+    for known in (state, state + state, state.discount(0.5), state[:2], state[0].repeat(2)):
+        for array in (known.n, known.theta, known.root, known.inverse_root):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 99.0
+
+
 def test_learning_nothing_changes_nothing():
     state = RidgeState(n_features=2).learn([[1.0, 2.0]], [3.0])
     assert_alike(state.learn(np.zeros((0, 2)), []), state)
+
+
+@pytest.mark.parametrize("n", [FEW + 1, LEARNED_AT_A_TIME + 1, 2 * LEARNED_AT_A_TIME + 3])
+@pytest.mark.parametrize("batch", [(), (2,)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_of_many_rows_every_one_is_learned_once(n, batch, weighted):
+    rng = np.random.default_rng(n)
+    X, r, w = rng.standard_normal((*batch, n, 3)), rng.standard_normal((*batch, n)), rng.random((*batch, n))
+    state = RidgeState(n_features=3, batch=batch).learn(X, r, weights=w if weighted else None)
+    for i in np.ndindex(*batch):
+        for name, value in literal(X[i], r[i], 1.0, np.diag(w[i]) if weighted else None).items():
+            assert np.allclose(getattr(state, name)[i], value, rtol=1e-9), name
 
 
 # -- grouping, merging, batches ----------------------------------------------------------------------
@@ -149,7 +170,10 @@ def test_the_axes_of_a_batch_may_be_a_number_or_a_list():
 
 def test_empty_lists_are_nothing_to_learn():
     state = RidgeState(n_features=2).learn([[1.0, 2.0]], [3.0])
-    assert (state.learn([], []).V == state.V).all()
+    for nothing in ([], np.zeros((0, 2))):
+        assert state.learn(nothing, []) is state
+    with pytest.raises(ValueError, match="shock must not be negative"):
+        state.learn([], [], shock=-1.0)
 
 
 @pytest.mark.parametrize("batch", [(1,), (3,), (2, 3)])
@@ -304,6 +328,13 @@ def test_where_the_ridge_is_lost_learning_is_refused_and_the_state_stays(size):
     assert np.array_equal(state.V, before)
 
 
+def test_one_learner_of_a_batch_that_loses_its_ridge_is_enough():
+    a, b, _ = oblique_plane(0)
+    state = RidgeState(n_features=5, batch=(2,)).learn(np.stack([[a, b], [a, b]]), np.ones((2, 2)))
+    with pytest.raises(PrecisionError, match=r"^the ridge 1.0 is lost"):
+        state.learn(np.stack([a + b, 2.0**60 * (a + b)])[:, None], np.zeros((2, 1)))
+
+
 def test_a_ridge_too_small_beside_the_features_is_refused():
     with pytest.raises(PrecisionError, match=r"^the ridge 1e-40 is lost"):
         RidgeState(n_features=3, ridge=1e-40).learn([[1.0, 2.0, 3.0]], [0.0])
@@ -328,6 +359,13 @@ def test_a_mean_beyond_float64_is_refused():
     state = RidgeState(n_features=2).learn(np.eye(2), [1.0, 1.0])
     with pytest.raises(PrecisionError, match=r"^a mean or a width is beyond the range of float64"):
         state.mean_and_width([[1.7e308, 1.7e308]])
+
+
+def test_a_mean_and_a_width_are_given_though_their_product_is_beyond_float64():
+    state = RidgeState(n_features=1, ridge=1.0).learn([[1.0]], [2e10])
+    mean, width = state.mean_and_width([[1e150]])
+    assert np.allclose((mean / 1e160, width / 1e150), [[1.0], [math.sqrt(0.5)]])
+    assert np.allclose(state.mean([[1e150]]) / 1e160, 1.0)
 
 
 # -- ties --------------------------------------------------------------------------------------------
@@ -487,10 +525,12 @@ FITTING = RidgeState(n_features=2).learn([[1.0, 2.0], [0.5, 1.0]], [1.0, 3.0]).t
 
 
 def test_arrays_that_fit_together_are_a_state():
-    state = RidgeState.from_arrays(1.0, FITTING, "here.npz")
+    arrays = {name: array.copy() for name, array in FITTING.items()}
+    state = RidgeState.from_arrays(1.0, arrays, "here.npz")
     assert state.n_features == 2
-    with pytest.raises(ValueError, match="read-only"):
-        state.to_arrays()["root"][:] = 99.0
+    for array in (*arrays.values(), state.to_arrays()["root"]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 99.0
 
 
 @pytest.mark.parametrize("missing", FITTING)
@@ -515,6 +555,9 @@ def test_a_file_without_an_array_is_refused(missing):
         (1.0, {"solved": np.zeros((4, 4))}),
         (1.0, {"solved": np.zeros((3, 3))}),
         (1.0, {"solved": 7 * np.eye(3)}),
+        (1.0, {"solved": (1 + 1e-5) * FITTING["solved"]}),
+        (1.0, {"solved": FITTING["solved"] * np.where(np.arange(9).reshape(3, 3) == 1, -1.0, 1.0)}),
+        (1.0, {"n": -FITTING["n"]}),
         (1.0, {"rows": 2 * FITTING["rows"]}),
         (1.5, {}),
         (1.0, {"n": np.zeros(2)}),
@@ -529,6 +572,18 @@ def test_a_file_without_an_array_is_refused(missing):
 def test_arrays_that_do_not_fit_together_are_refused(ridge, arrays):
     with pytest.raises(FileFormatError, match=r"^here.npz does not hold a ridge state that fits together$"):
         RidgeState.from_arrays(ridge, {**FITTING, **arrays}, "here.npz")
+
+
+@pytest.mark.parametrize("column", range(3))
+def test_what_does_not_fit_is_refused_however_large_the_other_columns_are(column):
+    sizes = np.where(np.arange(3) == column, 1.0, 1e6)
+    rows = np.random.default_rng(0).standard_normal((9, 3)) * sizes
+    arrays = RidgeState(n_features=2).learn(rows[:, :-1], rows[:, -1]).to_arrays()
+    RidgeState.from_arrays(1.0, arrays, "here.npz")
+    wrong = arrays["solved"].copy()
+    wrong[:, column] *= 1.001
+    with pytest.raises(FileFormatError, match=r"^here.npz does not hold"):
+        RidgeState.from_arrays(1.0, {**arrays, "solved": wrong}, "here.npz")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from armful import C2UCB, AtMost, CombLinUCB, Diverse, EpsilonGreedy, OneOf, Policy, Quotas, TopK, simulate
+from armful import C2UCB, AtMost, CombLinTS, CombLinUCB, Diverse, EpsilonGreedy, OneOf, Policy, Quotas, TopK, simulate
+from armful.constraints import Selection
 from armful.environments import Campaign, CombinedLowerBound, PaperInstance, Round, Slates
 from armful.simulation import BATCH, run_alone, worker_pool
 
@@ -193,17 +194,36 @@ def test_a_world_that_gives_too_few_rounds_is_told_so(batched):
         simulate(policy, Short(), rounds=4, repetitions=2)
 
 
+class Endless:
+    n_features = 5
+
+    def rounds(self, n_rounds, rng):
+        while True:
+            X = rng.standard_normal((4, 5))
+            yield Round(X, TopK(1), X[:, 0])
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_a_world_without_end_is_left_after_the_last_round(batched):
+    policy = type("Tried", (C2UCB,), {"batched": batched})(n_features=5)
+    assert simulate(policy, Endless(), rounds=4, repetitions=2).regret.shape == (2, 4)
+
+
 def test_an_array_that_was_handed_out_cannot_be_changed_behind_the_simulation():
-    X = np.ones((4, 5))
-    Round(X, TopK(1), X[:, 0])
+    X, mean = np.ones((4, 5)), np.ones(4)
+    Round(X, TopK(1), mean)
     with pytest.raises(ValueError, match="read-only"):
         X[0, 0] = 2.0
+    with pytest.raises(ValueError, match="read-only"):
+        mean[0] = 2.0
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"mean": np.ones(3)}, "a mean reward for each arm"),
+        ({"features": np.ones(4)}, "a mean reward for each arm"),
+        ({"features": np.ones((4, 5, 1))}, "a mean reward for each arm"),
         ({"noise": "gauss"}, "noise must be one of"),
         ({"noise": -1.0}, "noise must not be negative"),
     ],
@@ -244,6 +264,36 @@ def test_a_constraint_with_a_best_of_its_own_is_asked_for_it():
         np.testing.assert_allclose(together.regret[i], run_alone(C2UCB(n_features=2), World(), 4, 3, i).regret[0])
 
 
+def test_a_constraint_that_goes_by_the_features_sees_those_of_its_repetition():
+    @dataclass(frozen=True)
+    class OneOfTheLong:
+        k: int = 1
+
+        def best(self, scores, X=None, rng=None):
+            long = np.flatnonzero(np.linalg.norm(X, axis=1) > 1)
+            best = long[[np.argmax(scores[long])]]
+            return Selection(best, float(scores[best].sum()))
+
+        def violation(self, indices):
+            return 0.0
+
+    @dataclass
+    class World:
+        mean: np.ndarray | None
+        n_features: int = 2
+
+        def rounds(self, n_rounds, rng):
+            for _ in range(n_rounds):
+                X = rng.standard_normal((8, 2))
+                X[0] += 5.0
+                yield Round(X, OneOfTheLong(), X[:, 0] if self.mean is None else self.mean, noise=0.1)
+
+    for world in (World(mean=None), World(mean=np.linspace(0.0, 1.0, 8))):
+        together = simulate(C2UCB(n_features=2), world, rounds=4, repetitions=6, seed=3)
+        for i in range(6):
+            np.testing.assert_allclose(together.regret[i], run_alone(C2UCB(n_features=2), world, 4, 3, i).regret[0])
+
+
 def test_what_is_to_beat_follows_the_features_under_an_objective():
     @dataclass
     class World:
@@ -257,6 +307,99 @@ def test_what_is_to_beat_follows_the_features_under_an_objective():
     together = simulate(C2UCB(n_features=2), World(), rounds=4, repetitions=3, seed=3)
     for i in range(3):
         np.testing.assert_allclose(together.regret[i], run_alone(C2UCB(n_features=2), World(), 4, 3, i).regret[0])
+
+
+@dataclass
+class Staying:
+    """All of a round stays the same for some time but one part, which now and then is another."""
+
+    part: str
+    share_with_objective: float
+    n_features: int = 2
+
+    def rounds(self, n_rounds: int, rng: np.random.Generator) -> Iterator[Round]:
+        new = {
+            "features": lambda: rng.standard_normal((6, 2)),
+            "mean": lambda: rng.random(6),
+            "constraint": lambda: TopK(int(rng.integers(1, 4))),
+            "objective": lambda: Diverse(weight=rng.random()) if rng.random() < self.share_with_objective else None,
+        }
+        parts = {name: draw() for name, draw in new.items()}
+        for _ in range(n_rounds):
+            if rng.random() < 0.5:
+                parts[self.part] = new[self.part]()
+            yield Round(**parts, noise=0.1)
+
+
+@pytest.mark.parametrize("part", ["features", "mean", "constraint", "objective"])
+@pytest.mark.parametrize("share_with_objective", [0.0, 0.5, 1.0])
+def test_what_stays_the_same_in_some_repetitions_is_not_taken_to_stay_in_all(part, share_with_objective):
+    policy, world = C2UCB(n_features=2), Staying(part, share_with_objective)
+    together = simulate(policy, world, rounds=20, repetitions=3, seed=3)
+    alone = [run_alone(policy, world, 20, 3, i) for i in range(3)]
+    np.testing.assert_allclose(together.regret, np.concatenate([each.regret for each in alone]), atol=1e-9)
+    np.testing.assert_allclose(together.rewards, np.concatenate([each.rewards for each in alone]), atol=1e-9)
+
+
+def test_repetitions_without_arms_are_told_in_a_sentence():
+    @dataclass
+    class World:
+        n_features: int = 3
+
+        def rounds(self, n_rounds, rng):
+            for _ in range(n_rounds):
+                yield Round(np.ones((0, 3)), AtMost(2), np.ones(0))
+
+    with pytest.raises(ValueError, match=r"^features must have at least one row"):
+        simulate(C2UCB(n_features=3), World(), rounds=2, repetitions=3)
+
+
+@pytest.mark.parametrize("ratio", [0.5, float("nan")])
+@pytest.mark.parametrize("inherits", [True, False])
+def test_a_sampler_under_an_approximate_constraint_warns_in_a_simulation_too(ratio, inherits):
+    @dataclass(frozen=True)
+    class Approximate:
+        k: int = 2
+
+        def best(self, scores, X=None, rng=None):
+            return replace(TopK(self.k).best(scores, X, rng), ratio=ratio)
+
+        def violation(self, indices):
+            return TopK(self.k).violation(indices)
+
+    class Heir(TopK):
+        best = Approximate.best
+
+    constraint = Heir(2) if inherits else Approximate()
+
+    @dataclass
+    class World:
+        n_features: int = 3
+
+        def rounds(self, n_rounds, rng):
+            for _ in range(n_rounds):
+                yield Round(np.ones((5, 3)), constraint, np.ones(5))
+
+    with pytest.warns(UserWarning, match="approximate choice"):
+        simulate(CombLinTS(n_features=3), World(), rounds=2, repetitions=3)
+
+
+def test_scores_that_are_no_numbers_are_refused():
+    class Lost(Policy):
+        def score(self, arms, k):
+            return arms.mean + np.nan
+
+    with pytest.raises(ValueError, match=r"^scores must be finite, got nan"):
+        simulate(Lost(n_features=7), PaperInstance(k=1), rounds=2, repetitions=4)
+
+
+def test_scores_without_the_axis_of_the_repetitions_are_refused():
+    class Norms(Policy):
+        def score(self, arms, k):
+            return np.linalg.norm(arms.X, axis=-1)  # of the arms that all share
+
+    with pytest.raises(ValueError, match=r"^Norms.score must give scores of shape \(4, \d+\), got"):
+        simulate(Norms(n_features=7), PaperInstance(k=1), rounds=2, repetitions=4)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ class Arms:
     """The arms of one round with what the state says of each; nothing is computed before it is asked for.
 
     X: `(n_arms, n_features)`, or `(..., n_arms, n_features)` beside a batched state.
-    caps: `(n_arms,)`, an upper bound on each arm's mean reward that the user knows, if any.
+    caps: `(n_arms,)`, an upper bound on each arm's mean reward that the user knows, infinity where none is known.
     places: `(n_arms,)`, where the arms stand among all arms, if these are only some of many; what is computed of them
     is then, to the last bit, what it would be among all.
     """
@@ -27,7 +27,7 @@ class Arms:
         self.X = checks.features(X, state.n_features, finite=False)
         self.refuse_none()
         self.state = state
-        self.caps = None if caps is None else checks.vector("caps", caps, self.n_arms)
+        self.caps = None if caps is None else checks.vector("caps", caps, self.n_arms, finite=False)
         self.some_of_many = places is not None
         if places is not None:
             self.places = places

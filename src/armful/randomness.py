@@ -85,7 +85,7 @@ def lots(key: Keys, places: IntArray) -> Lots:
 
 def arm_uniforms(key: Keys, places: IntArray) -> FloatArray:
     """A number strictly between 0 and 1 for each arm, `(..., n)`, drawn as in `lots`."""
-    uniforms: FloatArray = ((lots(key, places) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    uniforms: FloatArray = ((lots(key, places) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     return uniforms
 
 

@@ -75,6 +75,8 @@ class RidgeState:
             raise ValueError(f"features must have the leading axes {self.batch} of the state, got {X.shape[:-2]}")
         w = None if weights is None else check_weights(weights, r.shape)
         shock = checks.at_least_zero("shock", shock)
+        if r.shape[-1] == 0:
+            return self
         n = np.asarray(self._n + r.shape[-1]) if w is None else _total(self._n, w)
         rows = _rows_to_learn(X, r, w, shock)
         seen = self._seen.add(rows)
@@ -239,7 +241,8 @@ class RidgeState:
             square = (*n.shape, size, size)
             fit = size >= 2 and root.shape == solved.shape == square
             fit = fit and rows.ndim == root.ndim and (*rows.shape[:-2], rows.shape[-1]) == square[:-1]
-            if fit and all(array.dtype == np.float64 and np.isfinite(array).all() for array in there):
+            fit = fit and all(array.dtype == np.float64 and np.isfinite(array).all() for array in there)
+            if fit and (n >= 0).all():
                 seen = SumOfSquares(frozen(root), (frozen(rows),))
                 if Solved.of(seen, ridge).is_like(solved):
                     return cls(n_features=size - 1, ridge=ridge)._with(seen, Solved(solved), n)
@@ -284,7 +287,7 @@ def _axes(batch: int | tuple[int, ...]) -> tuple[int, ...]:
 def _rows_to_learn(X: FloatArray, r: FloatArray, weights: FloatArray | None, shock: float) -> FloatArray:
     """Rows whose sum of squares is that of `[x r]`, weighted; not many more than features."""
     k, d = X.shape[-2:]
-    if shock > 0 and r.size:  # all rows at once: each depends on the others
+    if shock > 0:  # all rows at once: each depends on the others
         return whiten(_beside(X, r), np.ones(r.shape) if weights is None else weights, shock)
     if k <= max(FEW, 2 * d):
         return _beside(X, r) if weights is None else whiten(_beside(X, r), weights, 0.0)

@@ -68,9 +68,9 @@ def stacked_root(root: FloatArray, rows: FloatArray, *, triangle: bool = False) 
     return _one_by_one(partial(dtpqrt, rows.shape[-2] if triangle else 0, together), root, rows)
 
 
-def inverted(triangle: FloatArray, *, overwrite: bool = False) -> FloatArray:
-    """The inverse of an upper triangle. overwrite: whether nobody needs the triangle any more."""
-    return _one_by_one(partial(dtrtri, overwrite_c=overwrite), triangle)
+def inverted(triangle: FloatArray) -> FloatArray:
+    """The inverse of an upper triangle, which is overwritten."""
+    return _one_by_one(partial(dtrtri, overwrite_c=True), triangle)
 
 
 @lru_cache(maxsize=8)

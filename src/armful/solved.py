@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from armful.blocks import row_norms
 from armful.checks import FloatArray
 from armful.errors import PrecisionError
-from armful.roots import SumOfSquares, frozen, inverted, product_of_squares, ridge_root, stacked_root
+from armful.roots import SumOfSquares, diagonal, frozen, inverted, product_of_squares, ridge_root, stacked_root
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -36,7 +36,7 @@ class Solved:
         if inverse is None:
             inverse = triangle.copy(order="K")
             inverse[..., -1, -1] = -1.0
-            inverse = inverted(inverse, overwrite=True)
+            inverse = inverted(inverse)
         self._inverse = frozen(inverse)
         self.squared_condition = product_of_squares(self.triangle, self._inverse)
         """Not less than the square of the condition number of R with its columns scaled to length 1, `(...)`."""
@@ -71,7 +71,7 @@ class Solved:
     def is_like(self, triangle: FloatArray) -> bool:
         """Whether another triangle is this one to rounding; rows may have the other sign."""
         lengths = row_norms(np.swapaxes(self.triangle, -1, -2))[..., None, :]
-        return bool((np.abs(np.abs(triangle) - np.abs(self.triangle)) <= SAME * lengths).all())
+        return bool((np.abs(_rows_positive(triangle) - _rows_positive(self.triangle)) <= SAME * lengths).all())
 
     @property
     def root(self) -> FloatArray:
@@ -104,6 +104,11 @@ class Solved:
                 f"the ridge {ridge} is lost to rounding: what was observed is larger than it by a factor "
                 "that float64 does not hold; scale the features down or raise the ridge"
             )
+
+
+def _rows_positive(triangle: FloatArray) -> FloatArray:
+    """The same with no negative number on the diagonal: the only such root of what is squared."""
+    return np.where(diagonal(triangle) < 0, -1.0, 1.0)[..., None] * triangle
 
 
 def _all(where: BoolArray | bool) -> bool:

@@ -13,6 +13,7 @@ from armful.arms import Arms
 from armful.blocks import EachOwn
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, best_each, best_values
+from armful.constraints.selection import promised
 from armful.environments import Environment, Round, played
 from armful.environments.round import drawn_rewards
 from armful.policies import Policy
@@ -66,7 +67,7 @@ def run_together(policy: Policy, environment: Environment, rounds: int, seed: in
         scene = Scene.of([next(world) for world in worlds], scene)
         chosen, present = _filled_up(_choose(learners, scene, generators))
         rewards = scene.rewards(chosen, noises) * present
-        learners.state = learners.state.learn(scene.rows(chosen) * present[..., None], rewards, weights=present)
+        learners.state = learners.state.learn(scene.rows(chosen), rewards, weights=present)
         result.regret[:, t] = scene.to_beat - scene.worth(chosen, present)
         result.rewards[:, t] = rewards.sum(axis=1)
         result.pulled[:, t] = present.sum(axis=1)
@@ -137,7 +138,8 @@ class Scene:
 
 def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> Sequence[IntArray] | IntArray:
     """The chosen arms of each repetition."""
-    approximate = learners.samples and not hasattr(scene.constraint, "best_each")  # then `choose` may have to warn
+    exact = promised(type(scene.constraint), "best", ("best_each",))
+    approximate = learners.samples and not exact  # then `choose` may have to warn
     if scene.features is None or scene.constraint is None or not scene.only_sums or approximate:
         return [
             learners.repetition(i).choose(shown.features, shown.constraint, objective=shown.objective).indices
@@ -146,6 +148,7 @@ def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> 
     state, seen = learners.state, scene.features
     arms = SeparateArms(seen, state) if isinstance(seen, EachOwn) else Arms(seen, state)
     scores = learners.score_all(arms, scene.constraint.k).value
+    checks.refuse_not_finite("scores", scores)
     return best_each(scene.constraint, scores, generators, [shown.features for shown in scene.rounds])[0]
 
 
@@ -176,7 +179,7 @@ def _to_beat(rounds: list[Round]) -> FloatArray:
     )
     if not alike:
         return np.array([shown.to_beat() for shown in rounds])
-    if all(shown.mean is first.mean for shown in rounds):
+    if all(shown.mean is first.mean and shown.features is first.features for shown in rounds):
         return np.full(len(rounds), first.to_beat())
     means, features = np.stack([shown.mean for shown in rounds]), [shown.features for shown in rounds]
     return best_values(first.constraint, means, features)

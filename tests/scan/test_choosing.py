@@ -226,7 +226,9 @@ def test_a_table_on_disk(tmp_path):
         policy.learn(choice.features, choice.features[:, 0])
 
 
-def test_ids_of_the_chosen_arms():
+@pytest.mark.parametrize("many_are", [1, 10_000])
+def test_ids_of_the_chosen_arms(monkeypatch, many_are):
+    monkeypatch.setattr(many, "MANY", many_are)
     X = np.arange(2000.0)[:, None]
     names = np.array([f"customer {i}" for i in range(2000)])
     policy = C2UCB(n_features=1, seed=0)
@@ -258,7 +260,8 @@ def test_an_explanation_of_arms_that_changed_is_refused():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("row", [0, 700, 1999])
-def test_a_number_that_is_not_one_is_named_by_its_row_and_nothing_changes(value, row):
+def test_a_number_that_is_not_one_is_named_by_its_row_and_nothing_changes(monkeypatch, value, row):
+    monkeypatch.setattr("armful.scan.rows.natural_block", lambda d: 512)
     X = np.random.default_rng(0).standard_normal((2000, 3))
     X[row, 1] = value
     for make in POLICIES.values():
@@ -477,12 +480,14 @@ def test_a_score_that_is_not_finite_is_named_by_its_row():
         ArmwiseThompson(n_features=4, radius=1e160, seed=0).choose(table, TopK(3))
 
 
-def test_a_small_table_changed_in_place_is_refused(tmp_path):
+@pytest.mark.parametrize("many_are", [1, 1000])
+def test_a_small_table_changed_in_place_is_refused(tmp_path, monkeypatch, many_are):
+    monkeypatch.setattr(many, "MANY", many_are)
     table = Table.build(np.ones((100, 2)), tmp_path / "arms", progress=False)
     with (tmp_path / "arms").open("r+b") as file:
         file.seek(40)
         file.write(b"\x07" * 8)
-    with pytest.raises(armful.FileFormatError, match="changed"):
+    with pytest.raises(armful.FileFormatError, match="was changed in place"):
         C2UCB(n_features=2, seed=0).choose(table, TopK(3))
 
 
@@ -507,6 +512,37 @@ def test_features_of_a_table_beyond_float32():
         policy.learn(choice.features, rng.standard_normal(50))
 
 
+def test_widths_that_rounding_may_spoil_are_not_remembered(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("remembered")
+
+    monkeypatch.setattr(memory.Memory, "remember", refuse)
+    X = np.random.default_rng(0).standard_normal((2000, 2))
+    policy, table = C2UCB(n_features=2, seed=0), Table.wrap(X)
+    policy.learn([[1e10, 1e10]], [1.0])
+    assert not memory.reliable(policy.state)
+    for _ in range(2):
+        assert_plain(policy, table, X, TopK(5))
+
+
+@pytest.mark.parametrize(("size", "rewards"), [(1e25, 0.0), (1e18, 1e35)])
+def test_squares_of_widths_or_means_alone_may_be_beyond_float32(size, rewards):
+    X = np.random.default_rng(0).standard_normal((2000, 3))
+    X[::300] *= size
+    policy = C2UCB(n_features=3, ridge=1e10, seed=0)
+    policy.learn(1e5 * np.eye(3), np.full(3, rewards))
+    assert_plain(policy, X, X, TopK(4))
+
+
+def test_means_that_float32_makes_inf_minus_inf_of_are_not_left_out():
+    X = np.random.default_rng(0).standard_normal((3000, 2))
+    X[77] = 1e39
+    table, policy = Table.wrap(X), C2UCB(n_features=2, ridge=1e10, radius=0.1, seed=0)
+    policy.learn(1e6 * np.eye(2), [1e6, -5e5])
+    for _ in range(3):
+        assert 77 in assert_plain(policy, table, X, TopK(3)).indices
+
+
 def test_only_float64_in_memory_is_copied_to_float32_and_only_when_it_is_looked_at(tmp_path, monkeypatch):
     monkeypatch.setattr(arraystore, "natural_block", lambda d: 512)
     X = np.random.default_rng(0).standard_normal((3000, 4))
@@ -516,6 +552,7 @@ def test_only_float64_in_memory_is_copied_to_float32_and_only_when_it_is_looked_
         "copied": Table.wrap(X),
         "pickled": pickle.loads(pickle.dumps(Table.wrap(X))),
         "not to be": Table.wrap(X, float32_copy=False),
+        "of float32": Table.wrap(X.astype(np.float32)),
         "not to be, pickled": pickle.loads(pickle.dumps(Table.wrap(X, float32_copy=False))),
         "mapped": Table.wrap(on_disk),
         "a view of what is mapped": Table.wrap(np.asarray(on_disk)[:2000]),

@@ -66,7 +66,5 @@ class ArrayStore:
 def _in_a_file(X: object) -> bool:
     """Whether the array is a view of a file, which `numpy.memmap` and others make of it."""
     while isinstance(X, np.ndarray | memoryview):
-        if isinstance(X, np.memmap):
-            return True
         X = X.base if isinstance(X, np.ndarray) else X.obj
     return isinstance(X, mmap.mmap)
