@@ -9,6 +9,8 @@ import pytest
 
 from tests.experiments.test_cluster import eventually, local_cluster, saved
 
+pytestmark = pytest.mark.slow
+
 PLAN = """
 runs = {runs}
 sizes = [{{ k = 2, rounds = 10 }}, {{ k = 3, rounds = 20 }}]
@@ -57,7 +59,6 @@ def compare(*options, cwd, main=MAIN):
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 
 
-@pytest.mark.slow
 def test_a_cluster_writes_what_processes_here_write(address, folder):
     there = compare("--cluster", address, "--out", "there", cwd=folder)
     here = compare("--workers", "2", "--out", "here", cwd=folder)
@@ -69,7 +70,6 @@ def test_a_cluster_writes_what_processes_here_write(address, folder):
     assert (folder / "there" / "results.csv").read_bytes() == (folder / "here" / "results.csv").read_bytes()
 
 
-@pytest.mark.slow
 def test_an_interrupt_gets_one_sentence_and_the_next_call_goes_on(address, tmp_path):
     plan_in(tmp_path, seconds=0.05)
     process = subprocess.Popen(

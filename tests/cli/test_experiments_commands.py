@@ -60,6 +60,7 @@ def test_compare_runs_the_example_with_an_own_policy_added(tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
