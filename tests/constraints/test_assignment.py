@@ -139,6 +139,7 @@ def test_answers_violations_and_k_are_those_of_enumeration(question):
     compare_with_enumeration(question)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(questions())
 def test_so_they_are_by_the_simplex_alone(question):

@@ -74,7 +74,6 @@ def possible(make, rng):
 
 
 class TestExcluding(ConstraintContract):
-    instances = 50
     k_is_exact = False
 
     def constraint(self, rng):
@@ -82,7 +81,6 @@ class TestExcluding(ConstraintContract):
 
 
 class TestRequiring(ConstraintContract):
-    instances = 50
     k_is_exact = False
 
     def constraint(self, rng):
@@ -90,7 +88,6 @@ class TestRequiring(ConstraintContract):
 
 
 class TestBoth(ConstraintContract):
-    instances = 50
     k_is_exact = False
 
     def constraint(self, rng):
@@ -99,6 +96,13 @@ class TestBoth(ConstraintContract):
             return Requiring(Excluding(inner(rng, n), [out]), [must])
 
         return possible(make, rng)
+
+
+@pytest.mark.slow
+class TestMany(TestBoth):
+    """Every kind of constraint inside, many times."""
+
+    instances = 150
 
 
 def test_a_mask_does_what_indices_do():

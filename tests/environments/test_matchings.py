@@ -43,6 +43,7 @@ def test_every_policy_runs_in_it(make_policy):
     assert (result.regret >= -1e-9).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [C2UCB(n_features=6, radius=1.0), CappedC2UCB(n_features=6, cap=2.0)], ids=repr)
 def test_regret_per_round_falls(policy):
     """Repetition by repetition, the first five rounds against the last five: 4 standard errors, some 10 are there."""

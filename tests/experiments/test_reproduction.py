@@ -51,6 +51,7 @@ def test_the_table_has_every_type_policy_and_size(small):
     assert all(int(r["runs"]) == 3 and float(r["mean"]) > 0 for r in rows)
 
 
+@pytest.mark.slow
 def test_a_number_of_the_table_is_that_of_its_cell_run_alone(small):
     cell = next(c for c in Protocol(sizes=(2, 3), runs=3).paper_cells({}) if c.policy == "CombLinTS" and c.k == 3)
     again = run_cell(cell)

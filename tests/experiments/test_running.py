@@ -21,6 +21,7 @@ def test_a_cell_gives_what_simulate_gives(tmp_path):
     assert result.pulled == 24
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_workers(tmp_path):
     one = run_cells(TINY.cells(), tmp_path / "one", workers=1)
     two = run_cells(TINY.cells(), tmp_path / "two", workers=2)
@@ -32,6 +33,7 @@ class Interrupt(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path, workers):
     ran = []
