@@ -32,7 +32,8 @@ CAPTIONS = {
     "campaign": "(c) Beyond the paper, its motivating case of k much larger than T: "
     f"{CAMPAIGN_K} of {CAMPAIGN_ARMS:,} customers in each of {CAMPAIGN_ROUNDS} rounds. The paper's rule scores all "
     "uncertain arms alike, and with large k nearly all arms are uncertain for long.",
-    "cap": "(d) Beyond the paper: regret when B, the largest mean reward, is misjudged. C2UCB knows no B.",
+    "cap": "(d) Beyond the paper: regret when B, the largest mean reward, is misjudged. C2UCB knows no B; its band is "
+    "one standard error.",
 }
 
 CHOICES = (
