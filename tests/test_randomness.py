@@ -73,6 +73,8 @@ def test_many_generators_draw_as_each_does():
         assert np.array_equal(drawn, [getattr(generator, name)(*how) for generator in each])
     twin = copy.deepcopy(streams)
     assert np.array_equal(twin.random(), streams.random())
-    for name in ("dice", "bit_generator", "_private"):
-        with pytest.raises(AttributeError, match="a generator has no"):
+    for name in ("dice", "bit_generator", "_private", "shuffle", "spawn"):
+        with pytest.raises(AttributeError, match=f"many repetitions together have no rng.{name}"):
             getattr(streams, name)
+    with pytest.raises(ValueError, match="cannot draw into one array"):
+        streams.standard_normal(out=np.zeros(3))

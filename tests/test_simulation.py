@@ -235,9 +235,8 @@ def test_a_round_that_does_not_fit_together_is_refused(wrong, message):
 
 @pytest.mark.parametrize("mean", [-0.1, 1.1, np.nan])
 def test_chances_that_are_none_are_refused(mean):
-    shown = Round(np.ones((2, 5)), TopK(1), np.array([0.5, mean]), "bernoulli")
     with pytest.raises(ValueError, match="means must be from 0 to 1, got "):
-        shown.rewards(np.random.default_rng(0))
+        Round(np.ones((2, 5)), TopK(1), np.array([0.5, mean]), "bernoulli")
 
 
 def test_a_policy_without_score_says_so():
@@ -387,9 +386,11 @@ def test_a_sampler_under_an_approximate_constraint_warns_in_a_simulation_too(rat
 def test_scores_that_are_no_numbers_are_refused():
     class Lost(Policy):
         def score(self, arms, k):
-            return arms.mean + np.nan
+            scores = arms.mean.copy()
+            scores[2, 7] = np.nan
+            return scores
 
-    with pytest.raises(ValueError, match=r"^scores must be finite, got nan"):
+    with pytest.raises(ValueError, match=r"^scores must be finite, got nan for arm 7 of repetition 2$"):
         simulate(Lost(n_features=7), PaperInstance(k=1), rounds=2, repetitions=4)
 
 
@@ -422,6 +423,32 @@ def test_bad_arms_of_each_repetition_are_told_in_a_sentence(features, message):
 
     with pytest.raises(ValueError, match=message):
         simulate(C2UCB(n_features=3), World(), rounds=2, repetitions=3)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+def test_a_round_keeps_the_very_arrays_it_is_given(kind):
+    X, mean = np.ones((4, 2), dtype=kind), np.ones(4, dtype=kind)
+    shown = Round(X, TopK(2), mean)
+    assert shown.features is X
+    assert shown.mean is mean
+
+
+def test_a_constraint_that_answers_with_a_pair_is_told_so():
+    class Pair(TopK):
+        def best(self, scores, X=None, rng=None):
+            return np.arange(self.k), 1.0
+
+    class World:
+        n_features = 2
+
+        def rounds(self, n_rounds, rng):
+            for _ in range(n_rounds):
+                yield Round(rng.standard_normal((4, 2)), Pair(2), np.ones(4))
+
+    for batched in (True, False):
+        policy = type("Tried", (C2UCB,), {"batched": batched})(n_features=2)
+        with pytest.raises(ValueError, match="must answer with a Selection, got tuple"):
+            simulate(policy, World(), rounds=2, repetitions=2)
 
 
 @dataclass
@@ -491,20 +518,24 @@ def test_whatever_else_a_users_policy_does_is_done_in_a_simulation(kind):
     assert (plain.regret != result.regret).any()
 
 
-def test_a_step_put_into_one_policy_alone_is_done_too():
-    world, policy, calls = Slates(n_arms=20, n_features=4, k=3), C2UCB(n_features=4), []
-    policy.learn = lambda features, rewards: calls.append(len(rewards))
-    simulate(policy, world, rounds=5, repetitions=2)
-    assert calls == [3] * 10
+def test_a_step_replaced_in_one_policy_alone_is_refused():
+    policy = C2UCB(n_features=10)
+    policy.learn = lambda features, rewards: None
+    with pytest.raises(ValueError, match=r"^learn was replaced in one C2UCB alone; a subclass can be copied$"):
+        simulate(policy, Slates(), rounds=5, repetitions=2)
 
 
 @pytest.mark.parametrize(
     ("policy", "world", "message"),
     [
-        (C2UCB, Slates(), r"^policy must be an object that has choose\(...\), got <class"),
-        (None, Slates(), r"^policy must be an object that has choose\(...\), got None"),
-        (C2UCB(n_features=10), Slates, r"^environment must be an object that has rounds\(...\), got <class"),
-        (C2UCB(n_features=10), "slates", r"^environment must be an object that has rounds\(...\), got 'slates'"),
+        (C2UCB, Slates(), r"^policy must be an object that has choose and learn, got <class"),
+        (None, Slates(), r"^policy must be an object that has choose and learn, got None"),
+        (C2UCB(n_features=10), Slates, r"^environment must be an object that has rounds and n_features, got <class"),
+        (
+            C2UCB(n_features=10),
+            "slates",
+            r"^environment must be an object that has rounds and n_features, got 'slates'",
+        ),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(policy, world, message):

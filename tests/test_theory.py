@@ -514,6 +514,12 @@ def test_whole_numbers_of_numpy_do_not_overflow():
         assert theory.lower_bound_order(**order) == 3 * math.sqrt(5e9) + 150_000
 
 
+def test_what_is_missing_is_named():
+    for bound in (theory.c2ucb_bound, theory.capped_bound, theory.c2ucb_round_counting_bound, theory.delay_term):
+        with pytest.raises(TypeError, match="missing"):
+            bound(**({"delay": 1} if bound is theory.delay_term else {"radius": 1.0}), bound=1.0, k=1)
+
+
 def test_the_log_det_radius_is_the_one_that_policies_use():
     X = np.random.default_rng(0).standard_normal((20, 3))
     policy = armful.C2UCB(n_features=3, ridge=2.0, noise=0.3, norm=1.5, delta=0.05)

@@ -27,7 +27,7 @@ class Arms:
         self.X = checks.features(X, state.n_features, finite=False)
         self.refuse_none()
         self.state = state
-        self.caps = None if caps is None else checks.vector("caps", caps, self.n_arms, finite=False)
+        self.caps = None if caps is None else checks.caps(caps, self.n_arms)
         self.some_of_many = places is not None
         if places is not None:
             self.places = places

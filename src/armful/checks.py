@@ -86,6 +86,15 @@ def vector(name: str, values: ArrayLike, length: int, *, finite: bool = True) ->
     return array
 
 
+def caps(values: ArrayLike, n_arms: int) -> FloatArray:
+    """What each arm pays at most, `(n_arms,)`; infinity where that is not known."""
+    array = vector("caps", values, n_arms, finite=False)
+    if not all_finite(array):
+        for row in np.flatnonzero(np.isnan(array) | (array == -np.inf)).tolist():
+            raise ValueError(f"caps must be numbers, infinity for no cap, got {array[row]} in row {row}")
+    return array
+
+
 def floats(name: str, values: ArrayLike) -> FloatArray:
     """An array of real numbers, of any shape."""
     if type(values) is np.ndarray and values.dtype == np.float64:  # mostly

@@ -51,9 +51,15 @@ class Streams:
 
     def __getattr__(self, name: str) -> Callable[..., NDArray[Any]]:
         """Any way to draw: `random()` is `(repetitions,)`, `normal(size=9)` is `(repetitions, 9)`."""
-        if name.startswith("_") or not callable(getattr(Generator, name, None)):
-            raise AttributeError(f"a generator has no {name!r}")
-        return lambda *how, **more: np.stack([getattr(each, name)(*how, **more) for each in self.generators])
+        if name.startswith("_") or name in ("shuffle", "spawn") or not callable(getattr(Generator, name, None)):
+            raise AttributeError(f"many repetitions together have no rng.{name}; set batched = False to have it")
+
+        def draw(*how: Any, **more: Any) -> NDArray[Any]:
+            if "out" in more:
+                raise ValueError(f"many repetitions together cannot draw into one array: leave out= out of rng.{name}")
+            return np.stack([getattr(each, name)(*how, **more) for each in self.generators])
+
+        return draw
 
 
 def draw_key(rng: Generator | Streams, where: object = True) -> Keys:

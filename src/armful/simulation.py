@@ -59,9 +59,8 @@ def simulate(
     checks.count("rounds", rounds)
     checks.count("repetitions", repetitions)
     checks.count("seed", seed, minimum=0)
-    for given, what, needed in ((policy, "policy", "choose"), (environment, "environment", "rounds")):
-        if isinstance(given, type) or not callable(getattr(given, needed, None)):
-            raise ValueError(f"{what} must be an object that has {needed}(...), got {given!r}")
+    _refuse_without("policy", policy, "choose", "learn")
+    _refuse_without("environment", environment, "rounds", "n_features")
     if isinstance(policy, Policy) and policy.n_features != environment.n_features:
         raise ValueError(f"the policy has {policy.n_features} features, the environment {environment.n_features}")
     batches = [range(i, min(i + BATCH, repetitions)) for i in range(0, repetitions, BATCH)]
@@ -72,20 +71,18 @@ def simulate(
         return Trajectories.joined([job.result() for job in jobs])
 
 
+def _refuse_without(what: str, given: object, *needed: str) -> None:
+    if isinstance(given, type) or not all(hasattr(given, name) for name in needed):
+        raise ValueError(f"{what} must be an object that has {' and '.join(needed)}, got {given!r}")
+
+
 def run_batch(
     policy: Policy | Learner, environment: Environment, rounds: int, seed: int, repetitions: range
 ) -> Trajectories:
     """The given repetitions, together if the policy can."""
-    if isinstance(policy, Policy) and policy.batched and not _own_loop(policy):
+    if isinstance(policy, Policy) and policy.runs_together:
         return run_together(policy, environment, rounds, seed, repetitions)
     return Trajectories.joined([run_alone(policy, environment, rounds, seed, i) for i in repetitions])
-
-
-def _own_loop(policy: Policy) -> bool:
-    """Whether a policy of the user's does more in a round than to score."""
-    return any(
-        getattr(type(policy), step) is not getattr(Policy, step) or step in vars(policy) for step in ("choose", "learn")
-    )
 
 
 def run_alone(
@@ -123,8 +120,8 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
                 yield pool
             except BrokenProcessPool:
                 raise ChildProcessError(
-                    "a worker process ended before its work was done: there was not enough memory, or the script "
-                    'that asks for workers does so outside of `if __name__ == "__main__":`'
+                    "a worker process ended before its work was done: there was not enough memory, or what it is to "
+                    'run cannot be imported from a file, above `if __name__ == "__main__":`'
                 ) from None
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)

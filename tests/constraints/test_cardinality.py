@@ -117,3 +117,8 @@ def test_an_answer_unpacks():
     indices, value, ratio = TopK(2).best([1.0, 3.0, 2.0])
     assert indices.tolist() == [1, 2]
     assert (value, ratio) == (5.0, 1.0)
+
+
+def test_an_arm_is_in_an_answer_if_it_was_chosen():
+    answer = TopK(1).best([1.0, 3.0, 2.0])
+    assert [arm in answer for arm in range(3)] == [False, True, False]

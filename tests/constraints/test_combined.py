@@ -105,8 +105,10 @@ class TestMany(TestBoth):
     instances = 150
 
 
-def test_a_mask_does_what_indices_do():
+def test_a_mask_does_what_indices_do_and_a_set_too():
     scores = [5.0, 4.0, 3.0, 2.0]
+    assert Excluding(TopK(2), {0, 3}).best(scores).indices.tolist() == [1, 2]
+    assert set(Requiring(TopK(2), frozenset({3})).best(scores).indices.tolist()) == {0, 3}
     assert Excluding(TopK(2), [True, False, False, True]).best(scores).indices.tolist() == [1, 2]
     assert set(Requiring(TopK(2), [False, False, False, True]).best(scores).indices.tolist()) == {0, 3}
 

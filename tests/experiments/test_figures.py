@@ -123,7 +123,7 @@ def test_sizes_too_close_to_be_told_apart_are_not_ticks():
 
 
 def test_a_reference_is_drawn_first_and_has_no_markers():
-    lines = [Line("mine", SIZES, [1, 5, 5], [1] * 3), Line("reference", SIZES, [5, 5, 5], [1] * 3)]
+    lines = [Line("mine", SIZES, [1, 5, 5], [1] * 3), Line("reference", SIZES, [5, 5, 5], [1] * 3, is_reference=True)]
     first, *others = drawn(lines, log_y=False).lines
     assert list(first.get_ydata()) == [5, 5, 5]
     assert first.get_color() == PALETTE[1]

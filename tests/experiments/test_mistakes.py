@@ -105,6 +105,30 @@ def test_what_a_score_raises_is_told_with_its_line(file, tmp_path, name, told, l
     assert str(caught.value) == f"mine in slates with k = 3, T = 8: {told.format(line)}"
 
 
+def test_a_line_in_another_file_of_the_users_is_told_too(tmp_path, monkeypatch):
+    (tmp_path / "rules.py").write_text(
+        "class Rule:\n    k = 1\n    def best(self, scores, X=None, rng=None):\n        return {}[1]\n"
+    )
+    (tmp_path / "town.py").write_text(
+        "import numpy as np\nfrom armful.environments import Round\nfrom rules import Rule\n\nclass Town:\n"
+        "    n_features = 2\n    def rounds(self, n_rounds, rng):\n        yield Round(np.eye(2), Rule(), np.ones(2))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    told = r"^mine in world with T = 8: KeyError: 1 \(rules.py, line 4, in Rule.best\)$"
+    with pytest.raises(ValueError, match=told):
+        run_cells(with_world(f"{tmp_path / 'town.py'}:Town").cells(), tmp_path / "cells")
+
+
+def test_a_mistake_without_words_is_called_by_its_name(tmp_path):
+    path = tmp_path / "silent.py"
+    path.write_text(
+        "from armful import C2UCB\n\nclass Silent(C2UCB):\n    def score(self, arms, k):\n        raise ValueError\n"
+    )
+    told = r"^mine in slates with k = 3, T = 8: ValueError \(silent.py, line 5, in Silent.score\)$"
+    with pytest.raises(ValueError, match=told):
+        run_cells(with_policy(f"{path}:Silent").cells(), tmp_path / "cells")
+
+
 def test_a_wrong_shape_is_told_with_its_line(file, tmp_path):
     sentence = rf"^mine in slates .*could not be broadcast.* \(own.py, line {line_of('zeros(7)')}, in Shapes.score\)$"
     with pytest.raises(ValueError, match=sentence):

@@ -83,6 +83,18 @@ def test_a_world_without_an_option_k_is_run_once_for_each_number_of_rounds():
     assert len({c.key() for c in cells}) == len(cells) == 2 * (3 + 2)
 
 
+@pytest.mark.parametrize(("parent", "has_k"), [("Slates", True), ("Routes", False), ("object", True)])
+def test_what_an_heir_takes_is_what_its_parents_take(tmp_path, parent, has_k):
+    passed = "options" if parent != "object" else ""
+    (tmp_path / "heirs.py").write_text(
+        f"from armful.environments import Routes, Slates\n\nclass Heir({parent}):\n    n_features = 3\n"
+        f"    def __init__(self, **options):\n        super().__init__({'**' * bool(passed)}{passed})\n"
+    )
+    recipe = Recipe(f"{tmp_path / 'heirs.py'}:Heir")
+    assert recipe.takes("k") == has_k
+    recipe.make(k=2)
+
+
 def test_the_example_plan_can_be_run(tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text(EXAMPLE)

@@ -46,6 +46,8 @@ def test_the_table_has_no_k_for_a_world_without_one(tmp_path):
     with (tmp_path / "regret.csv").open() as file:
         assert [row["k"] for row in csv.DictReader(file)] == ["", "5"]
     assert pq.read_table(tmp_path / "regret.parquet")["k"].to_pylist() == [None, 5]
+    write_table(tidy([result(20, [1.0], k=0)], "type"), tmp_path / "regret")
+    assert str(pq.read_table(tmp_path / "regret.parquet")["k"].type) == "int64"
 
 
 def test_the_table_is_the_same_in_csv_and_parquet(tmp_path):

@@ -1,6 +1,6 @@
 """Eligibility and must-haves on top of any constraint."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 import numpy as np
@@ -175,7 +175,7 @@ def _distinct(arms: ArrayLike) -> tuple[IntArray, int | None]:
     """The arms, and the length of the mask if they came as one."""
     if isinstance(arms, list) and not all(isinstance(arm, int | np.integer | np.bool_) for arm in arms):
         raise ValueError(f"arms must be whole numbers, or a mask, got {arms!r}")
-    array = np.asarray(arms)
+    array = np.asarray(list(arms) if isinstance(arms, Set) else arms)
     if array.dtype == np.bool_ and array.ndim == 1:
         return np.flatnonzero(array), array.size
     indices = check_indices(array)

@@ -28,6 +28,10 @@ class Selection:
         """So that one can write `indices, value, ratio = constraint.best(scores)`."""
         return iter((self.indices, self.value, self.ratio))
 
+    def __contains__(self, arm: object) -> bool:
+        """Whether an arm was chosen."""
+        return arm in self.indices.tolist()
+
 
 class Constraint(Protocol):
     """Which sets of arms are allowed.
@@ -77,6 +81,14 @@ class Changeable:
         return type(self)(**{**self.options, **changes})
 
 
+def best(constraint: Constraint, scores: FloatArray, X: FloatArray | None, rng: Generator | None = None) -> Selection:
+    """What a constraint answers, which may be a user's own."""
+    answer = constraint.best(scores, X, rng)
+    if not isinstance(answer, Selection):
+        raise ValueError(f"{constraint!r} must answer with a Selection, got {type(answer).__name__}")
+    return answer
+
+
 def best_each(
     constraint: Constraint, scores: FloatArray, rngs: Sequence[Generator], X: Sequence[FloatArray] | None = None
 ) -> tuple[list[IntArray] | IntArray, FloatArray]:
@@ -88,7 +100,7 @@ def best_each(
         indices, values = cast(Any, constraint).best_each(scores, rngs)
         return indices, values
     features = X if X is not None else [None] * len(scores)
-    selections = [constraint.best(*each) for each in zip(scores, features, rngs, strict=True)]
+    selections = [best(constraint, *each) for each in zip(scores, features, rngs, strict=True)]
     return [selection.indices for selection in selections], np.array([s.value for s in selections])
 
 

@@ -12,6 +12,7 @@ from numpy.random import Generator
 from armful import checks, objectives
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint
+from armful.constraints.selection import best
 from armful.objectives import Objective
 from armful.randomness import Keys, arm_normals, arm_uniforms, draw_key
 
@@ -38,7 +39,8 @@ class Round:
 
     def __post_init__(self) -> None:
         for name in ("features", "mean"):
-            object.__setattr__(self, name, checks.floats(name, getattr(self, name)))
+            if not isinstance(getattr(self, name), np.ndarray):  # an array stays the very same
+                object.__setattr__(self, name, checks.floats(name, getattr(self, name)))
         if self.features.ndim != 2 or self.mean.shape != self.features.shape[:1]:
             raise ValueError(
                 "a round needs features (n_arms, n_features) and a mean reward for each arm, got shapes "
@@ -46,6 +48,9 @@ class Round:
             )
         if isinstance(self.noise, str):
             checks.one_of("noise", self.noise, ("bernoulli",))
+            if not ((self.mean > -TOLERANCE) & (self.mean < 1 + TOLERANCE)).all():
+                lowest, highest = self.mean.min(), self.mean.max()
+                raise ValueError(f"with noise 'bernoulli' means must be from 0 to 1, got {lowest:g} to {highest:g}")
         else:
             checks.at_least_zero("noise", self.noise)
         self.features.flags.writeable = self.mean.flags.writeable = False  # the simulation may keep them
@@ -72,20 +77,16 @@ class Round:
         approximate constraint stands in for ratio times best, which it is not below; an unknown ratio counts as 1.
         """
         if self.objective is None:
-            return self.constraint.best(self.mean, self.features).value
+            return best(self.constraint, self.mean, self.features).value
         problem = (self.objective, self.mean, self.features, self.constraint)
         ratio = objectives.best(*problem, np.random.default_rng(0)).ratio
-        best = objectives.best_by_enumeration(*problem).value
-        return best if math.isnan(ratio) else ratio * best
+        largest = objectives.best_by_enumeration(*problem).value
+        return largest if math.isnan(ratio) else ratio * largest
 
 
 def drawn_rewards(mean: FloatArray, noise: Noise, key: Keys, arms: IntArray) -> FloatArray:
     """Rewards of `arms` `(..., k)` with these means, for one key or a key of each repetition `(...)`."""
     if noise == "bernoulli":
-        if not ((mean > -TOLERANCE) & (mean < 1 + TOLERANCE)).all():
-            raise ValueError(
-                f"with noise 'bernoulli' means must be from 0 to 1, got from {mean.min():g} to {mean.max():g}"
-            )
         return (arm_uniforms(key, arms) < mean).astype(np.float64)
     return mean if noise == 0 else mean + noise * arm_normals(key, arms)
 

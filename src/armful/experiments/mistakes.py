@@ -1,11 +1,15 @@
 """Mistakes in a user's own class, told in one sentence; those in armful keep their tracebacks."""
 
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 Expected = tuple[type[Exception], ...]
+
+LIBRARIES = [sysconfig.get_paths()[place] for place in ("stdlib", "platstdlib", "purelib", "platlib")]
 
 
 @contextmanager
@@ -26,27 +30,37 @@ def told(doing: str, *classes: type, expected: Expected) -> Iterator[None]:
 
 def summary(error: BaseException, module: str) -> str:
     """An exception in a sentence, with the line of `module` at which it came up."""
-    return _with_line(_named(error), _last_line(error, lambda name: name == module))
+    return _with_line(_named(error), _last_line(error, lambda frame: _module(frame) == module))
 
 
 def _sentence(error: BaseException, own: list[type], expected: Expected) -> str:
-    what = _one_line(error) if isinstance(error, expected) else _named(error)
+    what = _one_line(error) if isinstance(error, expected) and str(error) else _named(error)
     theirs = {parent.__module__ for kind in own for parent in kind.__mro__ if not _is_armfuls(parent.__module__)}
-    line = _last_line(error, theirs.__contains__)
+    line = _last_line(error, lambda frame: _module(frame) in theirs or _is_users(frame))
     if line is None and not isinstance(error, expected):  # the wrong arguments, or an answer that armful cannot use
         names = " and ".join(kind.__name__ for kind in own)
-        line = f"{names} in armful's {_last_line(error, _is_armfuls)}"
+        line = f"{names} in armful's {_last_line(error, lambda frame: _is_armfuls(_module(frame)))}"
     return _with_line(what, line)
 
 
-def _last_line(error: BaseException, is_meant: Callable[[str], bool]) -> str | None:
-    """The innermost line of the traceback in a module that is meant by its name."""
+def _last_line(error: BaseException, is_meant: Callable[[FrameType], bool]) -> str | None:
+    """The innermost line of the traceback in a place that is meant."""
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
-        if is_meant(frame.f_globals.get("__name__", "")):
+        if is_meant(frame):
             place = f"{Path(frame.f_code.co_filename).name}, line {line}"
             inside = frame.f_code.co_qualname
             return place if inside == "<module>" else f"{place}, in {inside}"
     return None
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _is_users(frame: FrameType) -> bool:
+    """Whether a line is neither armful's nor of an installed library."""
+    path = frame.f_code.co_filename
+    return not path.startswith(("<", *LIBRARIES)) and not _is_armfuls(_module(frame))
 
 
 def _is_armfuls(module: str) -> bool:

@@ -47,8 +47,14 @@ class Recipe:
 
     def takes(self, option: str) -> bool:
         """Whether the class has an option of this name."""
-        accepted = inspect.signature(find(self.kind)).parameters
-        return option in accepted or any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+        takes_any = False
+        for kind in find(self.kind).__mro__[:-1]:  # all but object
+            if "__init__" in vars(kind):
+                accepted = inspect.signature(vars(kind)["__init__"]).parameters
+                takes_any = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+                if option in accepted or not takes_any:
+                    return option in accepted
+        return takes_any
 
     def fingerprint(self) -> dict[str, Any]:
         """What a result depends on: the recipe, and the text of a file it names."""

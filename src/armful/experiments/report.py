@@ -85,7 +85,7 @@ def cap_figure(reproduction: Reproduction) -> figures.Figure:
         x, y, spread = (list(column) for column in zip(*points, strict=True))
         lines.append(figures.Line(name, x, y, spread))
     (reference,) = (r for f, r in reproduction.cap if f is None)
-    lines.append(figures.Line("C2UCB", x, [reference.mean] * len(x), [reference.stderr] * len(x)))
+    lines.append(figures.Line("C2UCB", x, [reference.mean] * len(x), [reference.stderr] * len(x), is_reference=True))
     return figures.Figure(f"(d) grouped type, k = {reference.k}", "cap used / true B", "regret", lines, log_y=False)
 
 

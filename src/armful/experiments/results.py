@@ -100,7 +100,9 @@ def write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    pq.write_table(pa.Table.from_pylist(list(rows)), path.with_suffix(".parquet"))
+    table = pa.Table.from_pylist(list(rows))
+    fields = [field.with_type(pa.int64()) if pa.types.is_null(field.type) else field for field in table.schema]  # no k
+    pq.write_table(table.cast(pa.schema(fields)), path.with_suffix(".parquet"))
 
 
 @dataclass(frozen=True)

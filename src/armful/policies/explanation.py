@@ -11,6 +11,7 @@ from armful import objectives
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, Excluding, Limit, Selection
+from armful.constraints.selection import best
 from armful.errors import InfeasibleError
 from armful.objectives import Objective
 from armful.policies.scores import Scores
@@ -53,10 +54,7 @@ class Problem:
 
     def _solve(self, scores: FloatArray, constraint: Constraint, rng: np.random.Generator) -> Selection:
         if self.objective is None:
-            answer = constraint.best(scores, self._features(constraint), rng)
-            if not isinstance(answer, Selection):
-                raise ValueError(f"{constraint!r} must answer with a Selection, got {type(answer).__name__}")
-            return answer
+            return best(constraint, scores, self._features(constraint), rng)
         return objectives.best(self.objective, scores, self.arms.X, constraint, rng)
 
     def _features(self, constraint: Constraint) -> FloatArray | None:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Self, cast
 
-import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
@@ -192,6 +191,15 @@ class Policy:
 
     # -- many repetitions ----------------------------------------------------------------------------
 
+    @property
+    def runs_together(self) -> bool:
+        """Whether many repetitions can be simulated at once: `batched`, and does no more in a round than to score."""
+        kind = type(self)
+        for step in ("choose", "learn"):
+            if step in vars(self):
+                raise ValueError(f"{step} was replaced in one {kind.__name__} alone; a subclass can be copied")
+        return self.batched and kind.choose is Policy.choose and kind.learn is Policy.learn
+
     def repeated(self, generators: Sequence[Generator]) -> Self:
         """This policy as a batch of learners, one for each generator, that all know what this one knows."""
         twin = copy.copy(self)
@@ -253,10 +261,7 @@ class Policy:
             return None
         if not self.takes_caps:
             raise ValueError(f"{type(self).__name__} takes no caps; CappedC2UCB does")
-        numbers = checks.vector("caps", caps, n_arms, finite=False)
-        if not checks.all_finite(numbers):
-            checks.refuse_not_finite("caps", np.where(numbers == np.inf, 0.0, numbers))
-        return numbers
+        return checks.caps(caps, n_arms)
 
     def _unchanged_if_refused(self) -> PutBack:
         return PutBack(self.generator)

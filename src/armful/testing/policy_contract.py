@@ -103,7 +103,7 @@ class PolicyContract:
 
     def test_a_batch_of_repetitions_scores_as_each_alone(self) -> None:
         policy = self._experienced(seed=6)
-        if not policy.batched:
+        if not policy.runs_together:
             return
         rng, repetitions = np.random.default_rng(6), 7
         batch = policy.repeated([np.random.default_rng([6, i]) for i in range(repetitions)])

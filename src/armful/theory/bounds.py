@@ -82,7 +82,7 @@ def c2ucb_bound(*, radius: float, bound: float | None = None, **setting: Unpack[
     >>> round(c2ucb_bound(radius=2, bound=0.1, k=10, rounds=10, n_features=4, length=2, ridge=4), 1)
     725.5
     """
-    k, kT, G = *_arms(setting), log_det_bound(**setting)
+    G, (k, kT) = log_det_bound(**setting), _arms(setting)
     alpha, B = checks.at_least_zero("radius", radius), math.inf if bound is None else checks.positive("bound", bound)
     one_wide_arm = min(2 * alpha * (float(setting["length"]) / math.sqrt(setting["ridge"])), 2 * B * k)
     return 2 * alpha * math.sqrt(2 * kT * G) + one_wide_arm * 2 * k * G
@@ -108,7 +108,7 @@ def capped_bound(*, radius: float, bound: float, lipschitz: float = 1.0, **setti
     >>> round(capped_bound(radius=2, bound=0.1, lipschitz=2, k=10, rounds=10, n_features=4, length=2, ridge=4), 1)
     512.7
     """
-    k, kT, G = *_arms(setting), log_det_bound(**setting)
+    G, (k, kT) = log_det_bound(**setting), _arms(setting)
     narrow_arms = 2 * checks.at_least_zero("radius", radius) * math.sqrt(2 * kT * G)
     return checks.positive("lipschitz", lipschitz) * (narrow_arms + 4 * checks.positive("bound", bound) * k * G)
 
@@ -122,7 +122,7 @@ def c2ucb_round_counting_bound(*, radius: float, bound: float, delay: int = 0, *
     >>> round(c2ucb_round_counting_bound(radius=2, bound=0.1, k=10, rounds=10, n_features=4, length=2, ridge=4), 1)
     211.0
     """
-    stale, (_, kT), G = (2 if delay else 1), _arms(setting), log_det_bound(**setting)
+    stale, G, (_, kT) = (2 if delay else 1), log_det_bound(**setting), _arms(setting)
     light = 2 * checks.at_least_zero("radius", radius) * math.sqrt(stale * kT * G / LN2)
     return light + delay_term(delay=delay, bound=bound, **setting)
 
