@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import FileFormatError, PrecisionError, RidgeState
-from armful.ridge import FEW, LEARNED_AT_A_TIME
+from armful.weighting import FEW, LEARNED_AT_A_TIME
 
 
 def literal(X, r, ridge, W=None):

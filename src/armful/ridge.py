@@ -14,13 +14,7 @@ from armful.checks import FloatArray
 from armful.errors import FileFormatError, PrecisionError
 from armful.roots import SumOfSquares, diagonal, frozen, ridge_root, stacked_root
 from armful.solved import Solved
-from armful.weighting import check_weights, whiten
-
-LEARNED_AT_A_TIME = 2048
-"""Rows that go into one QR: from a million rows, one of all of them would need several times their memory."""
-
-FEW = 64
-"""Up to so many rows, or two for each feature, are learned as they are; of more, first a root is made."""
+from armful.weighting import check_weights, rows_to_learn
 
 
 class RidgeState:
@@ -78,7 +72,7 @@ class RidgeState:
         if r.shape[-1] == 0:
             return self
         n = np.asarray(self._n + r.shape[-1]) if w is None else _total(self._n, w)
-        rows = _rows_to_learn(X, r, w, shock)
+        rows = rows_to_learn(X, r, w, shock)
         seen = self._seen.add(rows)
         return self._with(seen, self._solved.after(rows, seen, self.ridge), n)
 
@@ -284,21 +278,6 @@ def _axes(batch: int | tuple[int, ...]) -> tuple[int, ...]:
     return tuple(checks.count("batch", axis, minimum=0) for axis in axes)
 
 
-def _rows_to_learn(X: FloatArray, r: FloatArray, weights: FloatArray | None, shock: float) -> FloatArray:
-    """Rows whose sum of squares is that of `[x r]`, weighted; not many more than features."""
-    k, d = X.shape[-2:]
-    if shock > 0:  # all rows at once: each depends on the others
-        return whiten(_beside(X, r), np.ones(r.shape) if weights is None else weights, shock)
-    if k <= max(FEW, 2 * d):
-        return _beside(X, r) if weights is None else whiten(_beside(X, r), weights, 0.0)
-    root = np.zeros((*X.shape[:-2], d + 1, d + 1))
-    for begin in range(0, k, LEARNED_AT_A_TIME):
-        part = slice(begin, begin + LEARNED_AT_A_TIME)
-        rows = _beside(X[..., part, :], r[..., part])
-        root = stacked_root(root, rows if weights is None else whiten(rows, weights[..., part], 0.0))
-    return root
-
-
 def _total(n: FloatArray, weights: FloatArray) -> FloatArray:
     """`n` and all weights `(..., k)` added up."""
     with np.errstate(over="ignore"):
@@ -310,11 +289,6 @@ def _total(n: FloatArray, weights: FloatArray) -> FloatArray:
 
 def _first_column(columns: FloatArray, rows: FloatArray) -> tuple[FloatArray]:
     return (product_of(columns, rows)[..., 0, :].copy(),)
-
-
-def _beside(X: FloatArray, rewards: FloatArray) -> FloatArray:
-    """Each row of features with its reward."""
-    return np.concatenate([X, rewards[..., None]], axis=-1)
 
 
 def _refuse_overflow(rows: FloatArray | EachOwn, *results: FloatArray) -> None:

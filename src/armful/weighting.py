@@ -1,10 +1,17 @@
-"""Rows that count for more or less than one, and rows whose noise is partly shared."""
+"""Rows as they are learned: those that count for more or less than one, those whose noise is shared, and very many."""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray
+from armful.roots import stacked_root
+
+LEARNED_AT_A_TIME = 2048
+"""Rows that go into one QR: from a million rows, one of all of them would need several times their memory."""
+
+FEW = 64
+"""Up to so many rows, or two for each feature, are learned as they are; of more, first a root is made."""
 
 
 def check_weights(weights: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
@@ -31,3 +38,23 @@ def whiten(rows: FloatArray, weights: FloatArray, shock: float) -> FloatArray:
         total = np.sum(q**2, axis=-2, keepdims=True)  # q'q, (..., 1, 1)
         c = np.where(total > 0, -np.expm1(-0.5 * np.log1p(shock * total)) / np.where(total > 0, total, 1.0), 0.0)
         return np.asarray(scaled - c * q * np.sum(q * scaled, axis=-2, keepdims=True))
+
+
+def rows_to_learn(X: FloatArray, r: FloatArray, weights: FloatArray | None, shock: float) -> FloatArray:
+    """Rows whose sum of squares is that of `[x r]`, weighted; not many more than features."""
+    k, d = X.shape[-2:]
+    if shock > 0:  # all rows at once: each depends on the others
+        return whiten(_beside(X, r), np.ones(r.shape) if weights is None else weights, shock)
+    if k <= max(FEW, 2 * d):
+        return _beside(X, r) if weights is None else whiten(_beside(X, r), weights, 0.0)
+    root = np.zeros((*X.shape[:-2], d + 1, d + 1))
+    for begin in range(0, k, LEARNED_AT_A_TIME):
+        part = slice(begin, begin + LEARNED_AT_A_TIME)
+        rows = _beside(X[..., part, :], r[..., part])
+        root = stacked_root(root, rows if weights is None else whiten(rows, weights[..., part], 0.0))
+    return root
+
+
+def _beside(X: FloatArray, rewards: FloatArray) -> FloatArray:
+    """Each row of features with its reward."""
+    return np.concatenate([X, rewards[..., None]], axis=-1)
