@@ -120,5 +120,6 @@ def test_an_answer_unpacks():
 
 
 def test_an_arm_is_in_an_answer_if_it_was_chosen():
-    answer = TopK(1).best([1.0, 3.0, 2.0])
-    assert [arm in answer for arm in range(3)] == [False, True, False]
+    one, two = TopK(1).best([1.0, 2.0, 3.0]), TopK(2).best([1.0, 2.0, 3.0])  # the ratio of both is 1, and no arm
+    assert [arm in one for arm in range(3)] == [False, False, True]
+    assert [arm in two for arm in range(3)] == [False, True, True]
