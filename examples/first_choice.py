@@ -18,7 +18,7 @@ for round_number in range(1, 21):
     X = items()
     choice = policy.choose(X, armful.TopK(10))
     clicks = (rng.random(10) < X[choice.indices] @ taste).astype(float)
-    policy.learn(choice.features, clicks)
+    policy.learn(choice, clicks)
     if round_number in (1, 2, 5, 10, 20):
         expected, best = (X[choice.indices] @ taste).mean(), np.sort(X @ taste)[-10:].mean()
         print(f"round {round_number:2}: {expected:.2f} clicks per item expected, {best:.2f} possible")

@@ -69,7 +69,7 @@ with tempfile.TemporaryDirectory() as folder:
         choice = policy.choose(table, quotas)
         passes = (time.perf_counter() - begin) / unit
         outcomes = choice.features @ worth + 0.5 * rng.standard_normal(len(choice))
-        policy.learn(choice.features, outcomes)
+        policy.learn(choice, outcomes)
         print(
             f"week {week}: {len(choice):,} chosen in {passes:.1f} passes of {unit:.2f} s; customer {choice.ids[0]} and "
             f"others paid {outcomes.mean():.2f} on average; peak memory {peak_memory()}"

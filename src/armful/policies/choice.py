@@ -14,12 +14,16 @@ from armful.policies.explanation import Explanation, Problem, explain
 
 BoolArray = NDArray[np.bool_]
 
+ARRAYS = ("indices", "features", "mean", "bonus", "scores", "capped", "ids")
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A chosen set of arms, and why each of them was chosen.
+    """A chosen set of arms, and why each of them was chosen; give it to `learn` with the rewards.
 
-    indices: `(k,)`, rows of X. features: `(k, n_features)`, to be given to `learn` with the rewards.
+    The arrays are read-only: what was chosen does not change. Copy one to change it.
+
+    indices: `(k,)`, rows of X. features: `(k, n_features)`.
     value: what the set is worth to the objective and the constraint (which may count costs only), else the sum of the
     scores. ratio: no allowed set is worth more than `value / ratio`.
     mean, bonus, scores: `(k,)`, the estimate, what was added to it, and what became of both under the caps.
@@ -38,6 +42,22 @@ class Choice:
     capped: BoolArray
     chosen_from: Callable[[], Problem] = field(repr=False)
     ids: NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        self._protect()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._protect()
+
+    def _protect(self) -> None:
+        """Make the arrays read-only, as views: what others may hold of them stays theirs to change."""
+        known = vars(self)
+        for name in ARRAYS:
+            array = known[name]
+            if array is not None and array.flags.writeable:
+                known[name] = view = array.view()
+                view.flags.writeable = False
 
     def __len__(self) -> int:
         return self.indices.size

@@ -128,20 +128,22 @@ class Policy:
 
     def learn(
         self,
-        features: ArrayLike,
+        features: ArrayLike | Choice,
         rewards: ArrayLike,
         *,
         weights: ArrayLike | None = None,
         shock: float = 0.0,
         client: Any = None,
     ) -> None:
-        """Learn the `rewards` `(k,)` of arms with these `features` `(k, n_features)`, whenever they come.
+        """Learn the `rewards` `(k,)` of a choice, or of arms with `features` `(k, n_features)`, whenever they come.
 
         A set may be learned in parts, late, in any order: the result is the same. weights: an arm of weight w counts
         as w observations. shock: the variance of a noise that all arms of this call share, relative to the
         variance of each arm's own noise; then one call must hold one round, and a policy's `noise` is the arm's own.
         client: a `dask.distributed.Client`, for dask arrays: its workers learn their parts, and only states travel.
         """
+        if isinstance(features, Choice):
+            features = features.features
         if client is not None or is_dask(features):
             self.merge(learned_on(client, features, rewards, weights, shock, like=self.state))
             return

@@ -21,7 +21,7 @@ from armful.policies import (
     Policy,
 )
 from armful.scan.choosing import RankedConstraint
-from armful.testing.expectations import expect_close, expect_refusal
+from armful.testing.expectations import expect_close, expect_read_only, expect_refusal
 
 
 class ArmsContract:
@@ -110,6 +110,12 @@ class ArmsContract:
         policy.learn(np.eye(self.n_features), -np.ones(self.n_features))
         choice = self._expect_plain(policy, arms, X, AtMost(7), rng, learn=False)
         assert len(choice) == 0, f"{choice.indices} were chosen, whose scores are {choice.scores}"
+
+    def test_the_arrays_of_a_choice_are_read_only(self) -> None:
+        X = self._rows(np.random.default_rng(9))
+        policy = C2UCB(n_features=self.n_features, seed=9)
+        expect_read_only(policy.choose(self.arms(X), TopK(5), **self.options))
+        assert X.flags.writeable, "choosing made the rows that were given read-only"
 
     # -- learning ------------------------------------------------------------------------------------
 

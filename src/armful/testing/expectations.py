@@ -6,6 +6,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armful.policies.choice import ARRAYS, Choice
+
 FALSE_ALARM = 1e-6
 """How often a statistical check may fail a sound class, whatever the seed."""
 
@@ -44,3 +46,10 @@ def tail_bound(successes: int, trials: int, probability: float) -> float:
         p * math.log(p / q) for p, q in ((share, probability), (1 - share, 1 - probability)) if p > 0 and p != q
     )
     return math.exp(-trials * divergence)
+
+
+def expect_read_only(choice: Choice) -> None:
+    """Fail if an array of the choice can be written to."""
+    for name in ARRAYS:
+        array = getattr(choice, name)
+        assert array is None or not array.flags.writeable, f"choice.{name} can be written to"

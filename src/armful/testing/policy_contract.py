@@ -13,7 +13,7 @@ from armful.checks import FloatArray
 from armful.constraints import AtMost, Constraint, OneOf, Quotas, TopK
 from armful.policies import Choice, Policy, load
 from armful.ridge import RidgeState
-from armful.testing.expectations import FALSE_ALARM, expect_close, expect_refusal, tail_bound
+from armful.testing.expectations import FALSE_ALARM, expect_close, expect_read_only, expect_refusal, tail_bound
 from armful.theory import check_trajectory
 
 
@@ -52,6 +52,8 @@ class PolicyContract:
             expect_close(choice.value, choice.scores.sum(), "choice.value, the sum of choice.scores")
             free = ~choice.capped
             expect_close(choice.scores[free], (choice.mean + choice.bonus)[free], "scores that no cap has touched")
+            expect_read_only(choice)
+            assert X.flags.writeable, "choosing made the features that were given read-only"
 
     def test_choosing_learns_nothing_and_leaves_the_features_alone(self) -> None:
         policy = self._experienced(seed=2)
@@ -209,7 +211,7 @@ def _rounds_of(
         constraint = _constraint(t, n_arms, rng)
         choice = policy.choose(X, constraint)
         yield X, constraint, choice
-        policy.learn(choice.features, choice.features @ theta + rng.standard_normal(len(choice)))
+        policy.learn(choice, choice.features @ theta + rng.standard_normal(len(choice)))
 
 
 def _constraint(t: int, n_arms: int, rng: Generator) -> Constraint:
