@@ -1,5 +1,7 @@
 """armful: choose a set, see how each of its items did, choose better next time."""
 
+from typing import TYPE_CHECKING, NoReturn
+
 from armful import environments, theory
 from armful.arms import Arms
 from armful.constraints import (
@@ -37,6 +39,7 @@ from armful.policies import (
 )
 from armful.ridge import RidgeState
 from armful.scan import ParquetTable, Table
+from armful.signatures import explain_classes, missing_name
 from armful.simulation import simulate
 from armful.trajectories import Trajectories
 
@@ -85,3 +88,11 @@ __all__ = [
     "simulate",
     "theory",
 ]
+
+explain_classes(globals())
+explain_classes(vars(environments))
+
+if not TYPE_CHECKING:  # a type checker should go on to refuse names that are not there
+
+    def __getattr__(name: str) -> NoReturn:
+        raise missing_name(__name__, name, __all__)

@@ -305,9 +305,9 @@ def test_every_wrong_option_gets_one_sentence(options, message):
 
 @pytest.mark.parametrize("kind", [C2UCB, CappedC2UCB, CombLinUCB])
 def test_an_option_nobody_knows_is_named(kind):
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'alpha'"):
+    with pytest.raises(TypeError, match=rf"^{kind.__name__} has no option .alpha.; it takes by name n_features"):
         kind(n_features=2, alpha=1.0)
-    with pytest.raises(TypeError, match=r"positional"):
+    with pytest.raises(TypeError, match=rf"^{kind.__name__} takes by name .* got 1 argument by position"):
         kind(2)
 
 

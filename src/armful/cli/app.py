@@ -42,7 +42,7 @@ def run() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no ± shall not stop anything
     try:
-        app()
+        app(prog_name="armful")
     except (ValueError, ArithmeticError, OSError) as error:
         typer.echo(f"armful: {error}", err=True)
         sys.exit(1)

@@ -1,5 +1,7 @@
 """Which sets are allowed: one file per family."""
 
+from typing import TYPE_CHECKING, NoReturn
+
 from armful.constraints.assignment import Assignment
 from armful.constraints.cardinality import AtMost, TopK
 from armful.constraints.combined import Excluding, Requiring
@@ -10,6 +12,7 @@ from armful.constraints.paths import Path
 from armful.constraints.quotas import NestedQuotas, Quotas
 from armful.constraints.selection import Constraint, Limit, Selection, best_each, best_values
 from armful.constraints.trees import SpanningTree
+from armful.signatures import missing_name
 
 __all__ = [
     "Assignment",
@@ -31,3 +34,8 @@ __all__ = [
     "best_values",
     "overlapping_quotas",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise missing_name(__name__, name, __all__)

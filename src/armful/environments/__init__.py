@@ -1,5 +1,7 @@
 """Worlds to learn in."""
 
+from typing import TYPE_CHECKING, NoReturn
+
 from armful.environments.constrained import Budgets, Bundles, Networks, Panels, Regions
 from armful.environments.lower_bounds import CombinedLowerBound, LearningLowerBound, NoiseLowerBound
 from armful.environments.matchings import Matchings
@@ -7,6 +9,7 @@ from armful.environments.paper import PaperInstance
 from armful.environments.round import Environment, Round, played
 from armful.environments.routes import Routes
 from armful.environments.synthetic import Campaign, Slates
+from armful.signatures import missing_name
 
 __all__ = [
     "Budgets",
@@ -26,3 +29,8 @@ __all__ = [
     "Slates",
     "played",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise missing_name(__name__, name, __all__)

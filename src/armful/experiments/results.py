@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from armful.trajectories import Trajectories
 
@@ -96,6 +94,9 @@ def tidy(results: Iterable[Result], first_column: str) -> list[dict[str, Any]]:
 
 def write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:
     """The rows as `path.csv` and `path.parquet`."""
+    import pyarrow as pa  # noqa: PLC0415 - an extra, which running a plan can do without
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
         writer.writeheader()

@@ -1,5 +1,7 @@
 """Ways to score the arms: one file per family."""
 
+from typing import TYPE_CHECKING, NoReturn
+
 from armful.policies.choice import Choice
 from armful.policies.epsilon_greedy import EpsilonGreedy
 from armful.policies.explanation import Explanation
@@ -8,6 +10,7 @@ from armful.policies.policy import Policy
 from armful.policies.scores import Scores
 from armful.policies.thompson import ArmwiseThompson, CombLinTS
 from armful.policies.ucb import C2UCB, CappedC2UCB, CombLinUCB
+from armful.signatures import missing_name
 
 __all__ = [
     "C2UCB",
@@ -22,3 +25,8 @@ __all__ = [
     "Scores",
     "load",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise missing_name(__name__, name, __all__)

@@ -6,6 +6,9 @@ The same words everywhere: `radius` is alpha_T, the last and largest radius (`be
 set does: with probability at least 1 - delta, for a radius that never falls.
 """
 
+from typing import TYPE_CHECKING, NoReturn
+
+from armful.signatures import missing_name
 from armful.theory.bounds import (
     Setting,
     beta,
@@ -40,3 +43,8 @@ __all__ = [
     "lower_bound_order",
     "regret_certificate",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise missing_name(__name__, name, __all__)

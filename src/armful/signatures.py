@@ -1,0 +1,156 @@
+"""Wrong arguments and misspelt names, told in one sentence that says what is there."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+_DONE = "_arguments_are_explained"
+_Parameters = Mapping[str, inspect.Parameter]
+
+
+def explain_arguments(kind: type) -> None:
+    """Let a class name itself and what it takes when it is called with arguments that do not fit.
+
+    Python's own message names the class that defines `__init__`, which may be a base class that the user never typed.
+    Class methods that are public are explained alike. Signatures and docstrings stay as they are.
+
+    Parameters
+    ----------
+    kind : type
+        The class; it and its base classes in armful are changed in place.
+
+    Examples
+    --------
+    >>> class Box:
+    ...     def __init__(self, size, *, colour="red"):
+    ...         pass
+    >>> explain_arguments(Box)
+    >>> Box(1, color="blue")
+    Traceback (most recent call last):
+    ...
+    TypeError: Box has no option 'color', did you mean 'colour'? It takes size, and by name colour
+    """
+    for each in kind.__mro__:
+        if each is not kind and each.__module__.partition(".")[0] != "armful":
+            continue
+        for name, member in list(vars(each).items()):
+            if name == "__init__" and not hasattr(member, _DONE):
+                setattr(each, name, _explained(member))
+            elif isinstance(member, classmethod) and not name.startswith("_") and not hasattr(member.__func__, _DONE):
+                setattr(each, name, classmethod(_explained(member.__func__, f".{name}")))
+
+
+def explain_classes(names: Mapping[str, Any]) -> None:
+    """Explain the arguments of every class among the public `names` of a module, given as its `vars`."""
+    for name in names["__all__"]:
+        kind = names[name]
+        if isinstance(kind, type) and not getattr(kind, "_is_protocol", False):
+            explain_arguments(kind)
+
+
+def parameters_of(kind: type) -> dict[str, inspect.Parameter]:
+    """Return the named parameters of a class and, where it passes the rest on as `**options`, of its parents.
+
+    Examples
+    --------
+    >>> class Parent:
+    ...     def __init__(self, *, size=1):
+    ...         pass
+    >>> class Child(Parent):
+    ...     def __init__(self, *, colour, **options):
+    ...         super().__init__(**options)
+    >>> list(parameters_of(Child))
+    ['colour', 'size']
+    """
+    found: dict[str, inspect.Parameter] = {}
+    for ancestor in kind.__mro__[:-1]:  # all but object
+        if "__init__" in vars(ancestor):
+            own = list(inspect.signature(vars(ancestor)["__init__"]).parameters.values())[1:]
+            found |= {p.name: p for p in own if p.name not in found and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+            if not any(p.kind is p.VAR_KEYWORD for p in own):
+                break
+    return found
+
+
+def missing_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error for a name that a module does not have, with the name that may have been meant.
+
+    Examples
+    --------
+    >>> missing_name("armful", "Topk", ["TopK", "AtMost"])
+    AttributeError("module 'armful' has no attribute 'Topk'; did you mean 'TopK'?")
+    """
+    meant = _close(name, known)
+    return AttributeError(
+        f"module {module!r} has no attribute {name!r}" + ("" if meant is None else f"; did you mean {meant!r}?")
+    )
+
+
+def _explained(function: Callable[..., Any], suffix: str = "") -> Callable[..., Any]:
+    """The function, with its TypeErrors about arguments said better; those from within it are left alone."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(this: Any, /, *given: Any, **named: Any) -> Any:
+        try:
+            return function(this, *given, **named)
+        except TypeError:
+            try:
+                signature.bind(this, *given, **named)
+            except TypeError:
+                kind = this if isinstance(this, type) else type(this)
+                own = dict(list(signature.parameters.items())[1:])
+                message = _message(kind.__name__ + suffix, own, own if suffix else parameters_of(kind), given, named)
+            else:
+                raise
+        raise TypeError(message)
+
+    setattr(call, _DONE, True)
+    return call
+
+
+def _message(
+    name: str, own: _Parameters, all_options: _Parameters, given: tuple[Any, ...], named: Mapping[str, Any]
+) -> str:
+    """What does not fit: too many by position, an unknown name, one given twice, or one that is missing."""
+    by_place, by_name = _names(own)
+    takes = _listed(*_names(all_options))
+    if len(given) > len(by_place):
+        example = [*by_place, *(f"{option}=..." for option in by_name[: len(given) - len(by_place)])]
+        as_in = f", as in {name}({', '.join(example)})" if by_name else ""
+        return f"{name} takes {takes}{as_in}; got {len(given)} argument{'s' * (len(given) > 1)} by position"
+    for option in named:
+        if option not in own:
+            meant = _close(option, all_options)
+            hint = "; it" if meant is None else f", did you mean {meant!r}? It"
+            return f"{name} has no option {option!r}{hint} takes {takes}"
+        if option in by_place[: len(given)]:
+            return f"{name} got {option} twice, by position and by name; it takes {takes}"
+    missing = [p for p in [*by_place[len(given) :], *by_name] if own[p].default is inspect.Parameter.empty]
+    return f"{name} needs {' and '.join(p for p in missing if p not in named)}; it takes {takes}"
+
+
+def _names(parameters: _Parameters) -> tuple[list[str], list[str]]:
+    """The names of those that may be given by position, and of those by name alone."""
+    groups: tuple[list[str], list[str]] = ([], [])
+    for p in parameters.values():
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            groups[p.kind is p.KEYWORD_ONLY].append(p.name)
+    return groups
+
+
+def _listed(by_place: list[str], by_name: list[str]) -> str:
+    parts = [", ".join(by_place)] if by_place else []
+    parts += [f"by name {', '.join(by_name)}"] if by_name else []
+    return ", and ".join(parts) or "no arguments"
+
+
+def _close(name: str, known: Iterable[str]) -> str | None:
+    import difflib  # noqa: PLC0415 - for mistakes only
+
+    by_lower = {each.lower(): each for each in known}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.7)
+    if len(name) >= 3:
+        found += [each for each in by_lower if each.startswith(name.lower())]  # epsilon for eps
+    return by_lower[found[0]] if found else None
