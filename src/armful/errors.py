@@ -11,3 +11,10 @@ class PrecisionError(ArithmeticError, ValueError):
 
 class FileFormatError(ValueError):
     """A file is not what it should be: truncated, foreign, or written by a later version."""
+
+
+def with_message(error: OSError, sentence: str) -> OSError:
+    """Return an error of the same kind and number whose text is one sentence."""
+    new = type(OSError(error.errno, ""))(sentence)
+    new.errno = error.errno
+    return new

@@ -8,10 +8,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armful import checks, openfile
+from armful import checks
 from armful.blocks import EachOwn, lengths_and_last, multiply, product_of
 from armful.checks import FloatArray
 from armful.errors import FileFormatError, PrecisionError
+from armful.files import npz_format
 from armful.roots import SumOfSquares, diagonal, frozen, ridge_root, stacked_root
 from armful.solved import Solved
 from armful.weighting import check_weights, rows_to_learn
@@ -212,12 +213,12 @@ class RidgeState:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to an open format: .npz with a JSON header."""
-        openfile.write(path, "ridge state", {"ridge": self.ridge}, self.to_arrays())
+        npz_format.write(path, "ridge state", {"ridge": self.ridge}, self.to_arrays())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what `save` wrote."""
-        header, arrays = openfile.read(path, "ridge state")
+        header, arrays = npz_format.read(path, "ridge state")
         return cls.from_arrays(header.get("ridge"), arrays, path)
 
     def to_arrays(self) -> dict[str, FloatArray]:
@@ -226,7 +227,7 @@ class RidgeState:
         return {"root": seen.without_waiting, "rows": seen.waiting, "solved": self._solved.triangle, "n": self._n}
 
     @classmethod
-    def from_arrays(cls, ridge: object, arrays: openfile.Arrays, path: str | os.PathLike[str]) -> Self:
+    def from_arrays(cls, ridge: object, arrays: npz_format.Arrays, path: str | os.PathLike[str]) -> Self:
         """A state from the arrays of the file at `path`, refused if they do not fit together."""
         there = [arrays[name] for name in ("root", "rows", "solved", "n") if name in arrays]
         if len(there) == 4 and isinstance(ridge, float) and math.isfinite(ridge) and ridge > 0:

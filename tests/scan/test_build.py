@@ -1,5 +1,4 @@
 import errno
-import fcntl
 import gzip
 import os
 import pty
@@ -18,7 +17,7 @@ import pytest
 
 from armful.errors import FileFormatError
 from armful.scan import build as building
-from armful.scan import columns, csvfile, files, partfile, sources
+from armful.scan import columns, csvfile, files, sources
 from armful.scan import ids as id_rules
 from armful.scan.table import Table
 
@@ -478,7 +477,7 @@ class TestRefusals:
 
         monkeypatch.setattr(os, function, refuse)
         message = refusal(PermissionError, self.X, path)
-        assert message == f"no right to write in {path.parent}: build the table in another folder"
+        assert message == f"no right to write in {path.parent}: give another folder"
 
     def test_a_target_that_may_not_be_read_is_named(self, path, monkeypatch):
         def refuse(_):
@@ -576,8 +575,8 @@ class TestRefusals:
         pq.write_table(arrow(self.X), path.with_name("a.parquet"))
         message = refusal(FileExistsError, path.with_name("a.parquet"), path.with_name("a.parquet"))
         assert "a.parquet is there and is not an armful table" in message
-        assert "is a directory" in refusal(IsADirectoryError, self.X, tmp_path)
-        with pytest.raises(FileNotFoundError, match="nowhere is not a directory"):
+        assert "is a folder; give the name of a file in it" in refusal(IsADirectoryError, self.X, tmp_path)
+        with pytest.raises(FileNotFoundError, match=r"^there is no folder .*nowhere to write arms to$"):
             build(self.X, tmp_path / "nowhere" / "arms")
         path.with_name("empty").touch()
         same(build(self.X, path.with_name("empty")), self.X)
@@ -599,6 +598,10 @@ Table.build(pa.RecordBatchReader.from_batches(schema, batches()), sys.argv[1])
 """
 
 
+def parts_of(process, path):
+    return list(path.parent.glob(f"arms.{process.pid}.*.part"))
+
+
 class TestAccidents:
     X = features()
 
@@ -607,9 +610,8 @@ class TestAccidents:
         """A process that builds at `path`, well under way, over a table that is there."""
         build(self.X, path)
         process = subprocess.Popen([sys.executable, "-c", ENDLESS, str(path)], stderr=subprocess.PIPE, text=True)
-        part = path.with_name(f"arms.{process.pid}.part")
         until = time.monotonic() + 60
-        while not (part.exists() and part.stat().st_size > 20_000):
+        while not any(part.stat().st_size > 20_000 for part in parts_of(process, path)):
             assert process.poll() is None
             assert time.monotonic() < until
             time.sleep(0.01)
@@ -618,7 +620,7 @@ class TestAccidents:
         process.communicate()
 
     def test_a_build_that_is_killed_leaves_the_old_table(self, path, endless):
-        part = f"arms.{endless.pid}.part"
+        (part,) = [part.name for part in parts_of(endless, path)]
         same(build(self.X, path), self.X)
         assert names_in(path.parent) == ["arms", part]  # the other build is alive, and is let be
         endless.send_signal(signal.SIGKILL)
@@ -700,9 +702,7 @@ class TestAccidents:
                 except OSError as error:
                     number, message = error.errno, str(error)
             assert number == errno.ENOSPC
-            begin = (
-                f"{path} could not be written: No space left on device; the table needs about 0.04 MiB, and its disk"
-            )
+            begin = f"{path} could not be written: No space left on device; it needs at least "
             assert message.startswith(begin)
             assert message.endswith("iB free")
             assert names_in(path.parent) == ["arms"]
@@ -726,9 +726,7 @@ except OSError as error:
         done = subprocess.run(
             [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True, timeout=120
         )
-        assert done.stdout.startswith(
-            f"{path} could not be written: File too large; the table needs more than 0.76 MiB, and"
-        )
+        assert done.stdout.startswith(f"{path} could not be written: File too large; it needs at least 1.00 MiB, and")
         assert names_in(path.parent) == ["arms"]
         same(Table.open(path), self.X)
 
@@ -750,7 +748,7 @@ except OSError as error:
         assert names_in(path.parent) == ["arms"]
         same(Table.open(path), self.X)
 
-    def test_two_threads_do_not_write_the_same_table_at_once(self, path):
+    def test_of_two_builds_at_once_the_one_that_ends_last_stays(self, path):
         inside, go_on = threading.Event(), threading.Event()
 
         def batches():
@@ -762,16 +760,10 @@ except OSError as error:
         thread = threading.Thread(target=build, args=(slow, path))
         thread.start()
         inside.wait(60)
-        with pytest.raises(ValueError, match="is being written by another thread"):
-            build(self.X + 1, path)
+        same(build(self.X + 1, path), self.X + 1)
         go_on.set()
         thread.join()
         same(Table.open(path), self.X)
-        assert names_in(path.parent) == ["arms"]
-
-    def test_what_a_dead_process_of_the_same_number_left_is_written_over(self, path):
-        path.with_name(f"arms.{os.getpid()}.part").write_bytes(b"?" * 10**6)
-        same(build(self.X, path), self.X)
         assert names_in(path.parent) == ["arms"]
 
 
@@ -843,38 +835,3 @@ def test_pyarrow_that_is_missing_is_named(path, monkeypatch):
     with pytest.raises(ModuleNotFoundError, match=r"the extra \[tables\], in a clone by: pip install '\.\[tables\]'$"):
         build("a.parquet", path)
     same(build(features(), path), features())  # arrays need none
-
-
-@pytest.mark.parametrize("late", [1, 2])
-def test_a_build_that_begins_as_another_ends_does_not_write_into_its_table(tmp_path, monkeypatch, late):
-    """The second opens the part of the first, which takes its place before the second has the lock."""
-    path, ready = tmp_path / "arms", tmp_path / "ready"
-    first, second = np.ones((1000, 3)), np.zeros((500, 3))
-    finished_bytes = Table.build(first, ready, progress=False) and ready.read_bytes()
-    begun, go, done = threading.Event(), threading.Event(), threading.Event()
-
-    def build_first():
-        with partfile.taking_the_place_of(path) as (_, descriptor):
-            os.write(descriptor, finished_bytes)
-            begun.set()
-            go.wait(30)
-        done.set()
-
-    other = threading.Thread(target=build_first)
-    other.start()
-    begun.wait(30)
-    lock, calls = fcntl.flock, []
-
-    def delayed(descriptor, how):
-        calls.append(how)
-        if len(calls) == late:
-            go.set()
-            done.wait(30)
-        return lock(descriptor, how)
-
-    monkeypatch.setattr(partfile.fcntl, "flock", delayed)
-    Table.build(second, path, progress=False)
-    other.join()
-    table = Table.open(path)
-    assert np.array_equal(table.rows(0, table.n_arms), second)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["arms", "ready"]

@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from armful.files.atomic_file import write_bytes
 from armful.trajectories import Trajectories
 
 
@@ -45,10 +45,8 @@ class Result:
         return float(np.std(self.regret, ddof=1) / math.sqrt(self.runs)) if self.runs > 1 else float("nan")
 
     def save(self, path: Path) -> None:
-        """Write the result whole or not at all."""
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(asdict(self)), encoding="utf-8")
-        os.replace(part, path)
+        """Write the result, replacing an older one atomically."""
+        write_bytes(path, json.dumps(asdict(self)).encode())
 
     @classmethod
     def load(cls, path: Path) -> "Result | None":

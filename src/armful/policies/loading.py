@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from armful import openfile
 from armful.errors import FileFormatError
+from armful.files import npz_format
 from armful.policies.policy import Policy
 from armful.ridge import RidgeState
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
     """The policy that `save` wrote: it goes on exactly as the saved one would have."""
-    header, arrays = openfile.read(path, "policy")
+    header, arrays = npz_format.read(path, "policy")
     kind = _find_class(str(header.get("class")), path)
     state = RidgeState.from_arrays(header.get("ridge"), arrays, path)
     try:

@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Self, cast
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from armful import checks, openfile
+from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.constraints import Constraint
+from armful.files import npz_format
 from armful.objectives import Objective
 from armful.policies.choice import Choice
 from armful.policies.explanation import Problem
@@ -230,7 +231,7 @@ class Policy:
                 "ridge": self.ridge,
                 "generator": generator.bit_generator.state,
             }
-            openfile.write(path, "policy", header, self.state.to_arrays())
+            npz_format.write(path, "policy", header, self.state.to_arrays())
         except (TypeError, AttributeError) as error:
             raise ValueError(f"{kind.__name__} has an option that cannot be saved: {error}") from None
 

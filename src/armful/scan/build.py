@@ -1,9 +1,7 @@
 """Writing a table to disk: whole or not at all, in bounded memory, refusing what could not be chosen from."""
 
-import errno
 import json
 import os
-import shutil
 import tempfile
 import zlib
 from array import array
@@ -16,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful import checks
+from armful.errors import with_message
+from armful.files.atomic_file import Part, real_target, replacing
 from armful.scan.columns import Block, Ids
 from armful.scan.csvfile import Dialect
 from armful.scan.ids import refuse_repeated_in
-from armful.scan.partfile import taking_the_place_of
 from armful.scan.sources import open_source
-from armful.scan.tablefile import END, END_MARK, START, START_MARK, VERSION, natural_block, told
+from armful.scan.tablefile import END, END_MARK, START, START_MARK, VERSION, natural_block
 
 ID_BLOCK = 1 << 20
 """Bytes of ids to a checksum."""
 LONGEST_ID = 1000
 """In bytes. An array of strings has room for the longest in every place, so one slip would fill the memory."""
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def build(
@@ -45,31 +43,17 @@ def build(
     checks.one_of("dtype", dtype, ("float32", "float64"))
     _refuse_target(path)
     rows = open_source(source, id=id, columns=columns, dialect=Dialect(delimiter=delimiter, id_type=id_type))
-    writer = None
-    try:
-        with (
-            taking_the_place_of(path) as (part, descriptor),
-            _Writer(descriptor, path.parent, rows.n_features, dtype) as writer,
-        ):
-            faults = _Faults(rows.columns)
-            with _bar(path.name, rows.total, progress) as advance:
-                for block in rows.blocks:
-                    X = _as_written(block.X, dtype)
-                    if faults.none_in(block, X):
-                        writer.append(X, block.ids)
-                    advance(len(X))
-            faults.refuse()
-            writer.finish(part, rows.columns)
-    except OSError as error:
-        if error.errno not in FULL:
-            raise
-        expected = (rows.total or 0) * (rows.n_features * np.dtype(dtype).itemsize + 8)
-        needs = f"about {_size(expected)}" if expected else f"more than {_size(writer.written if writer else 0)}"
-        sentence = (
-            f"{path} could not be written: {os.strerror(error.errno)}; the table needs {needs}, and its disk has "
-            f"{_size(shutil.disk_usage(path.parent).free)} free"
-        )
-        raise told(error, sentence) from error
+    with replacing(path) as part, _Writer(part, rows.n_features, dtype) as writer:
+        part.needs = (rows.total or 0) * rows.n_features * np.dtype(dtype).itemsize
+        faults = _Faults(rows.columns)
+        with _bar(path.name, rows.total, progress) as advance:
+            for block in rows.blocks:
+                X = _as_written(block.X, dtype)
+                if faults.none_in(block, X):
+                    writer.append(X, block.ids)
+                advance(len(X))
+        faults.refuse()
+        writer.finish(rows.columns)
 
 
 def _as_written(X: NDArray[Any], dtype: str) -> NDArray[Any]:
@@ -151,8 +135,9 @@ class _Writer:
     Strings wait in nameless files beside the table until the features, which come first, are all there.
     """
 
-    def __init__(self, descriptor: int, folder: Path, n_features: int, dtype: str) -> None:
-        self._descriptor, self._folder, self._n_features, self._dtype = descriptor, folder, n_features, dtype
+    def __init__(self, part: Part, n_features: int, dtype: str) -> None:
+        self._part, self._n_features, self._dtype = part, n_features, dtype
+        self._descriptor = descriptor = part.descriptor
         self._block_rows = natural_block(n_features)
         self._row_bytes = n_features * np.dtype(dtype).itemsize
         self._features = _Stretch(descriptor, self._block_rows * self._row_bytes)
@@ -169,11 +154,6 @@ class _Writer:
         for spool in self._spools:
             spool.close()
 
-    @property
-    def written(self) -> int:
-        """Bytes so far."""
-        return self._features.length + 8 * len(self._keys) + (self._strings[1].length if self._strings else 0)
-
     def append(self, X: NDArray[Any], ids: Ids | None) -> None:
         """Rows that are in order, `(m, n_features)`."""
         self._features.append(X.reshape(-1).view(np.uint8))
@@ -182,6 +162,8 @@ class _Writer:
         elif ids is not None:
             self._keys.frombytes(ids.tobytes())
         self._n_arms += len(X)
+        texts = self._strings[1].length if self._strings else 0
+        self._part.needs = max(self._part.needs, self._features.length + 8 * len(self._keys) + texts)
 
     def _append_text(self, ids: list[str]) -> None:
         if self._strings is None:
@@ -203,11 +185,11 @@ class _Writer:
         self._keys.extend(map(hash, ids))
 
     def _spool(self) -> _Stretch:
-        file = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115 - closed with the writer
+        file = tempfile.TemporaryFile(dir=self._part.path.parent, buffering=0)  # noqa: SIM115 - closed with the writer
         self._spools.append(file)
         return _Stretch(file.fileno(), ID_BLOCK)
 
-    def finish(self, part: Path, columns: list[str] | None) -> None:
+    def finish(self, columns: list[str] | None) -> None:
         """Write what comes after the features, and refuse ids that stand twice."""
         sections = {"features": self._features.described(START.size)}
         offset = START.size + self._features.length
@@ -233,21 +215,18 @@ class _Writer:
         ).encode()
         _write(self._descriptor, memoryview(footer + END.pack(len(footer), zlib.crc32(footer), END_MARK)))
         if self._keys:
-            refuse_repeated_in(part, np.frombuffer(self._keys, dtype=np.int64), hash if self._strings else int)
+            refuse_repeated_in(
+                self._part.path, np.frombuffer(self._keys, dtype=np.int64), hash if self._strings else int
+            )
 
 
 def _refuse_target(path: Path) -> None:
-    """Refuse to write where there is no folder, or over what is no table: arguments may have been swapped."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"{path.parent} is not a directory, so {path.name} cannot be written there: make it first"
-        )
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a directory, expected the name of the file to write")
+    """Refuse to write where no file can be, or over what is no table: arguments may have been swapped."""
+    real_target(path)
     try:
         start = _start(path) if path.exists() else b""
     except PermissionError as error:
-        raise told(error, f"no right to read {path}, which is there already: give another name") from error
+        raise with_message(error, f"no right to read {path}, which is there already: give another name") from error
     if start and start != START_MARK:
         raise FileExistsError(f"{path} is there and is not an armful table: give another name, or remove it first")
 
@@ -271,10 +250,6 @@ def _copy(source: int, target: int) -> None:
 
 def _plain(id: Any) -> int | str:
     return id if isinstance(id, str) else int(id)
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes / 2**30:,.2f} GiB" if n_bytes >= 2**30 else f"{n_bytes / 2**20:,.2f} MiB"
 
 
 @contextmanager

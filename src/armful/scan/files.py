@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from armful.errors import FileFormatError
+from armful.errors import FileFormatError, with_message
 from armful.scan.columns import Wanted, arrow, features_of, listed
-from armful.scan.tablefile import START_MARK, told
+from armful.scan.tablefile import START_MARK
 
 CSV_ENDINGS = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
 PARQUET_ENDINGS = (".parquet", ".parq", ".pq")
@@ -154,8 +154,8 @@ def reading(name: str, what: str) -> Iterator[None]:
         refuse_unread(name, what, error)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM):
-            raise told(error, f"no right to read {name}: ask its owner, or give another source") from error
-        raise told(error, f"{name} could not be read: {_first_line(error)}") from error
+            raise with_message(error, f"no right to read {name}: ask its owner, or give another source") from error
+        raise with_message(error, f"{name} could not be read: {_first_line(error)}") from error
 
 
 def refuse_unread(name: str, what: str, error: Exception) -> NoReturn:

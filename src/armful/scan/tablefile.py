@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from armful.blocks import block_size
 from armful.checks import FloatArray, IntArray
-from armful.errors import FileFormatError
+from armful.errors import FileFormatError, with_message
 
 VERSION = 1
 START = struct.Struct("<8sQ")
@@ -60,13 +60,6 @@ def natural_block(n_features: int) -> int:
     """
     size = block_size(n_features)
     return max(size, (24 << 20) // (8 * n_features) // size * size)
-
-
-def told(error: OSError, sentence: str) -> OSError:
-    """An error of the same kind whose text is one sentence."""
-    failed = type(OSError(error.errno, ""))(sentence)
-    failed.errno = error.errno
-    return failed
 
 
 class OpenFile:
@@ -102,7 +95,7 @@ class OpenFile:
                 got = os.preadv(self._descriptor, [buffer[done:].data], offset + done)
             except OSError as error:
                 sentence = f"{self.path} could not be read: {error.strerror}; is its disk still there and sound?"
-                raise told(error, sentence) from error
+                raise with_message(error, sentence) from error
             if got == 0:
                 raise FileFormatError(f"{self.path} was cut off after it was opened: build it again, and open it anew")
             done += got
@@ -252,7 +245,7 @@ def _opened(path: Path) -> OpenFile:
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} is not there: build a table with armful.Table.build(source, path)") from None
     except PermissionError as error:
-        raise told(error, f"no right to read {path}: ask its owner") from error
+        raise with_message(error, f"no right to read {path}: ask its owner") from error
 
 
 def _footer(file: OpenFile) -> bytes:

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import armful
-from armful import FileFormatError, openfile
+from armful import FileFormatError
+from armful.files import npz_format
 
 ARRAYS = {"root": np.arange(12.0).reshape(3, 4), "n": np.array(3.0)}
 
 
 def written(path):
-    openfile.write(path, "thing", {"size": 3, "nested": {"name": "x", "none": None}}, ARRAYS)
+    npz_format.write(path, "thing", {"size": 3, "nested": {"name": "x", "none": None}}, ARRAYS)
     return path
 
 
@@ -26,12 +27,12 @@ def npz(path, **arrays):
 
 
 def header(**changes):
-    return np.array(json.dumps({"format": "armful", "kind": "thing", "version": openfile.VERSION} | changes))
+    return np.array(json.dumps({"format": "armful", "kind": "thing", "version": npz_format.VERSION} | changes))
 
 
 def refusal(path, kind="thing"):
     with pytest.raises(FileFormatError) as refused:
-        openfile.read(path, kind)
+        npz_format.read(path, kind)
     message = str(refused.value)
     assert message.startswith(str(path))
     assert "\n" not in message
@@ -39,11 +40,11 @@ def refusal(path, kind="thing"):
 
 
 def test_what_is_written_is_read(tmp_path):
-    head, arrays = openfile.read(written(tmp_path / "file"), "thing")
+    head, arrays = npz_format.read(written(tmp_path / "file"), "thing")
     assert head == {
         "format": "armful",
         "kind": "thing",
-        "version": openfile.VERSION,
+        "version": npz_format.VERSION,
         "size": 3,
         "nested": {"name": "x", "none": None},
     }
@@ -61,24 +62,24 @@ def test_the_format_is_open_numpy_and_json_alone_read_it(tmp_path):
 
 def test_numbers_and_arrays_of_numpy_may_stand_in_the_header(tmp_path):
     options = {"a": np.int64(3), "b": np.float32(0.5), "c": np.arange(3), "d": np.bool_(True)}
-    openfile.write(tmp_path / "file", "thing", options, {})
-    head, _ = openfile.read(tmp_path / "file", "thing")
+    npz_format.write(tmp_path / "file", "thing", options, {})
+    head, _ = npz_format.read(tmp_path / "file", "thing")
     assert [head[name] for name in "abcd"] == [3, 0.5, [0, 1, 2], True]
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
     written(tmp_path / "file")
     with pytest.raises(TypeError):
-        openfile.write(tmp_path / "file", "thing", {"bad": object()}, ARRAYS)
+        npz_format.write(tmp_path / "file", "thing", {"bad": object()}, ARRAYS)
     with pytest.raises(ValueError):
-        openfile.write(tmp_path / "file", "thing", {}, {"bad": np.array([object()])})
+        npz_format.write(tmp_path / "file", "thing", {}, {"bad": np.array([object()])})
     assert os.listdir(tmp_path) == ["file"]
-    openfile.read(tmp_path / "file", "thing")
+    npz_format.read(tmp_path / "file", "thing")
 
 
 def test_a_missing_file_is_missing(tmp_path):
     with pytest.raises(FileNotFoundError):
-        openfile.read(tmp_path / "nowhere", "thing")
+        npz_format.read(tmp_path / "nowhere", "thing")
 
 
 def test_a_file_cut_anywhere_is_refused(tmp_path):
@@ -97,7 +98,7 @@ def test_a_flipped_byte_is_refused_or_changes_nothing(tmp_path):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zipfile may warn of a name; what is read counts
             try:
-                head, arrays = openfile.read(tmp_path / "damaged", "thing")
+                head, arrays = npz_format.read(tmp_path / "damaged", "thing")
             except FileFormatError:
                 continue
         assert head["size"] == 3
@@ -123,7 +124,7 @@ def test_foreign_files_are_refused(tmp_path):
         archive.writestr("readme.txt", "hello")
     assert refusal(path) == damaged
     with pytest.raises(IsADirectoryError):
-        openfile.read(tmp_path, "thing")
+        npz_format.read(tmp_path, "thing")
 
 
 def test_a_pickle_hidden_in_the_archive_is_not_run(tmp_path):
@@ -144,8 +145,8 @@ def test_headers_of_others_are_refused(tmp_path):
     assert refusal(npz(path, **{"header.json": header(format="other")})) == "is not an armful file"
     assert refusal(npz(path, **{"header.json": np.array("[1, 2]")})) == "is not an armful file"
     assert refusal(npz(path, **{"header.json": header(kind="state")})) == "holds a state, expected a thing"
-    assert refusal(npz(path, **{"header.json": header(version=openfile.VERSION + 1)})) == (
-        f"has layout version {openfile.VERSION + 1}; this armful reads version {openfile.VERSION}: upgrade armful"
+    assert refusal(npz(path, **{"header.json": header(version=npz_format.VERSION + 1)})) == (
+        f"has layout version {npz_format.VERSION + 1}; this armful reads version {npz_format.VERSION}: upgrade armful"
     )
 
 
@@ -163,6 +164,6 @@ def test_a_place_where_no_file_can_be_is_named_as_the_user_named_it(tmp_path):
 
 @pytest.mark.parametrize("path", [3, None, 1.5, ["policy.npz"]])
 def test_what_is_no_path_is_refused(path):
-    for attempt in (lambda: written(path), lambda: openfile.read(path, "thing")):
+    for attempt in (lambda: written(path), lambda: npz_format.read(path, "thing")):
         with pytest.raises(ValueError, match=r"^expected the path of a file, got "):
             attempt()

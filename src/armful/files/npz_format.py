@@ -6,6 +6,7 @@ file holds (`kind`) and by which version of the layout it was written (`version`
 
 import json
 import os
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,26 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.errors import FileFormatError
+from armful.files.atomic_file import replacing
 
 VERSION = 1
 Arrays = Mapping[str, NDArray[Any]]
 
 
 def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write the file whole or not at all: an older file at `path` stays until the new one is complete."""
+    """Write the file, replacing an older one at `path` atomically."""
     target = _path(path)
-    _refuse_place(target)
     text = json.dumps({"format": "armful", "kind": kind, "version": VERSION, **header}, default=_as_json)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            np.savez(file, allow_pickle=False, **{"header.json": np.array(text), **arrays})
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    members = {"header.json": np.array(text), **arrays}
+    with replacing(target) as part:
+        part.needs = sum(array.nbytes for array in members.values())
+        with os.fdopen(part.descriptor, "wb", closefd=False) as file, zipfile.ZipFile(file, "w") as archive:
+            for name, array in members.items():
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -67,16 +65,6 @@ def _path(path: str | os.PathLike[str]) -> Path:
         return Path(path)
     except TypeError:
         raise ValueError(f"expected the path of a file, got {path!r}") from None
-
-
-def _refuse_place(target: Path) -> None:
-    """Refuse a place where no file can be written, by the name that the user gave it."""
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder; give the name of a file in it")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} to")
-    if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"there is no right to write in {target.parent}")
 
 
 def _as_json(value: object) -> object:

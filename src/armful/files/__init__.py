@@ -1,0 +1,1 @@
+"""The files armful writes: their format, and how one replaces another."""
