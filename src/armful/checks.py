@@ -1,6 +1,7 @@
 """Refusing bad input at the door: each check returns the value as armful uses it, or says what came."""
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,31 @@ def count(name: str, value: int, minimum: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
         raise ValueError(f"{name} must be a whole number of at least {minimum}, got {value!r}")
     return int(value)
+
+
+def fits_in_memory(what: str, n_numbers: int) -> None:
+    """Refuse arrays of so many float64 that this machine's memory cannot hold.
+
+    Examples
+    --------
+    >>> fits_in_memory("n_arms = 10^20", 10**20)
+    Traceback (most recent call last):
+    ...
+    ValueError: n_arms = 10^20 would take 800,000,000,000 GB of memory, this machine has ...
+    """
+    available = memory_size()
+    if 8 * n_numbers > available:
+        raise ValueError(
+            f"{what} would take {8 * n_numbers / 1e9:,.0f} GB of memory, this machine has {available / 1e9:,.0f} GB"
+        )
+
+
+def memory_size() -> int:
+    """Return the bytes of memory of this machine, 1 TiB where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 40
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:

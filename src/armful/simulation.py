@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing.connection import wait
 from typing import Any, Protocol
 
 from armful import checks
@@ -112,7 +113,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     others = set(multiprocessing.active_children())
     os.environ.update(limits)  # BLAS reads them when a worker starts
     try:
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _end_with_the_parent) as pool:
             with _interrupts_ignored():  # which the workers inherit: an interrupt is for the one who waits for them
                 for _ in range(workers):
                     pool.submit(int)
@@ -134,6 +135,20 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _end_with_the_parent() -> None:
+    """In a worker: end at once when the process that started it is gone, however it ended."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    gone = parent.sentinel
+
+    def watch() -> None:
+        wait([gone])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

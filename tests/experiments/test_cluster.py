@@ -77,7 +77,7 @@ def crew(local):
 def saved(folder):
     """Every result as it is on disk, without the time it took."""
     cells = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
-    return {name: json.dumps({**result, "seconds": 0}) for name, result in cells.items()}
+    return {name: json.dumps({**cell["result"], "seconds": 0}) for name, cell in cells.items()}
 
 
 def with_own(kind, **options):
@@ -327,6 +327,26 @@ def test_a_scheduler_that_goes_away_is_told_and_what_is_finished_is_kept(tmp_pat
         with pytest.raises(ValueError, match=rf"^the scheduler at {crew.address} is gone; what is finished is kept"):
             run_cells(plan.cells(), tmp_path / "there", crew=crew, progress=close)
     assert len(saved(tmp_path / "there")) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["before", "while a cell runs", "after a cell"])
+def test_a_client_that_closes_is_told_like_a_scheduler_that_is_gone(local, tmp_path, when):
+    plan = sleepy(tmp_path, 4)
+    with connected(local.scheduler_address) as crew:
+        if when == "before":
+            crew.client.close()
+        elif when == "while a cell runs":
+            threading.Thread(
+                target=lambda: eventually(lambda: list(tmp_path.glob("*.ran")), seconds=120) and crew.client.close()
+            ).start()
+        with pytest.raises(ValueError, match=rf"^the scheduler at {crew.address} is gone; what is finished is kept"):
+            run_cells(
+                plan.cells(),
+                tmp_path / "there",
+                crew=crew,
+                progress=lambda result: crew.client.close() if when == "after a cell" else None,
+            )
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "no such host", "", "odd://127.0.0.1:1", "tcp://127.0.0.1:x"])

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from armful import checks
 from armful.experiments import Plan, Recipe, read_plan
 from armful.experiments.comparison import check
 from armful.experiments.plan import EXAMPLE
@@ -89,6 +90,7 @@ def test_what_an_heir_takes_is_what_its_parents_take(tmp_path, parent, has_k):
     (tmp_path / "heirs.py").write_text(
         f"from armful.environments import Routes, Slates\n\nclass Heir({parent}):\n    n_features = 3\n"
         f"    def __init__(self, **options):\n        super().__init__({'**' * bool(passed)}{passed})\n"
+        "    def rounds(self, n_rounds, rng):\n        return iter(())\n"
     )
     recipe = Recipe(f"{tmp_path / 'heirs.py'}:Heir")
     assert recipe.takes("k") == has_k
@@ -157,6 +159,106 @@ def test_a_wrong_plan_is_told_in_a_sentence(tmp_path, text, message):
     with pytest.raises(ValueError, match=message) as caught:
         check(read_plan(path))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_fine(tmp_path, encoding):
+    path = tmp_path / "plan.toml"
+    path.write_bytes(EXAMPLE.encode(encoding))
+    assert read_plan(path) == read_plan_of(tmp_path, EXAMPLE)
+
+
+def read_plan_of(folder, text):
+    (folder / "plain.toml").write_text(text, encoding="utf-8")
+    return read_plan(folder / "plain.toml")
+
+
+SIZES = "sizes = [{ k = 2, rounds = 3 }]\n"
+
+NOT_TO_BE_CALLED = """
+import pathlib
+class Touch:
+    def __init__(self, **options):
+        pathlib.Path(__file__).with_name("ran").touch()
+class Rounds(Touch):
+    n_features = 3
+    def rounds(self, n_rounds, rng):
+        pass
+class Learner(Touch):
+    def choose(self, X, constraint):
+        pass
+    def learn(self, X, r):
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("section", "kind", "sentence"),
+    [
+        ("policies", "subprocess:Popen", "subprocess:Popen is neither a policy, .* nor an environment"),
+        ("environments", "subprocess:Popen", "subprocess:Popen is neither a policy, .* nor an environment"),
+        ("policies", "mine.py:Touch", "mine.py:Touch is neither a policy, .* nor an environment"),
+        ("policies", "mine.py:Rounds", "policy 'shell': .*mine.py:Rounds is no policy"),
+        ("environments", "mine.py:Learner", "environment 'shell': .*mine.py:Learner is no environment"),
+    ],
+)
+def test_a_class_that_is_not_what_the_plan_says_is_never_called(tmp_path, section, kind, sentence):
+    ran = tmp_path / "ran"
+    (tmp_path / "mine.py").write_text(NOT_TO_BE_CALLED)
+    options = f"args = ['touch', '{ran}']\n" if kind == "subprocess:Popen" else ""
+    other = "[environments.Slates]" if section == "policies" else "[policies.C2UCB]"
+    with pytest.raises(ValueError, match=sentence):
+        check(read_plan_of(tmp_path, f"{SIZES}[{section}.shell]\nclass = '{kind}'\n{options}{other}\n"))
+    assert not ran.exists()
+
+
+MANY = 10**12
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"runs": MANY}, f"{MANY} runs of 5 rounds would take 280,000"),
+        ({"sizes": [(2, MANY)]}, f"3 runs of {MANY} rounds would take"),
+        (Recipe("Slates", {"n_arms": MANY}), f"n_arms = {MANY} with n_features = 10 would take"),
+        (Recipe("Slates", {"n_features": 10**6}), "estimates with n_features = 1000000 would take"),
+        (Recipe("Slates", {"n_arms": 10**9}), "n_arms = 1000000000 with n_features = 10 would take"),
+        (Recipe("Campaign", {"n_arms": MANY**9}), f"n_arms = {MANY**9} with n_features = 20 would take"),
+        (Recipe("Budgets", {"n_arms": MANY}), f"n_arms = {MANY} with n_features = 5 would take"),
+        (Recipe("Regions", {"n_arms": MANY}), f"n_arms = {MANY} with n_features = 5 would take"),
+        (Recipe("Panels", {"n_arms": MANY}), f"n_arms = {MANY} with n_features = 5 would take"),
+        (Recipe("Bundles", {"n_arms": MANY}), f"n_arms = {MANY} with n_features = 5 would take"),
+        (Recipe("Bundles", {"n_bundles": MANY}), f"n_bundles = {MANY} with k = 2 would take"),
+        (Recipe("Networks", {"n_sites": 10**6}), "n_sites = 1000000 would take"),
+        (Recipe("Routes", {"side": 10**6}), "side = 1000000 with n_features = 5 would take"),
+        (Recipe("Matchings", {"n_tasks": MANY}), f"n_workers = 10 with n_tasks = {MANY} would take"),
+    ],
+)
+def test_sizes_that_no_memory_holds_are_refused_in_a_sentence(change, sentence, monkeypatch):
+    monkeypatch.setattr(checks, "memory_size", lambda: 64 * 10**9)
+    plan = replace(TINY, **(change if isinstance(change, dict) else {"environments": {"a": change}}))
+    with pytest.raises(ValueError, match=sentence + r".* GB of memory, this machine has 64 GB$"):
+        check(plan)
+
+
+@pytest.mark.parametrize("kind", ["NoiseLowerBound", "LearningLowerBound", "CombinedLowerBound"])
+def test_a_k_that_no_memory_holds_is_refused_in_a_sentence(kind):
+    with pytest.raises(ValueError, match=f"k = {MANY} with n_features = .* GB of memory, this machine has"):
+        check(replace(TINY, environments={"a": Recipe(kind, {"n_features": 4})}, sizes=[(MANY, 3)]))
+
+
+def test_all_that_fits_alone_but_not_at_once_is_refused_too(monkeypatch):
+    monkeypatch.setattr(checks, "memory_size", lambda: 10**9)
+    plan = replace(TINY, runs=100, environments={"a": Recipe("Slates", {"n_arms": 10**6})})
+    with pytest.raises(ValueError, match=r"^50 runs at once with n_arms = 1000000 and n_features = 10 would take 4 GB"):
+        check(plan)
+    check(replace(plan, runs=2))
+
+
+@pytest.mark.parametrize("name", ['""', '"a\\nb"', '"a\\u001b[31m"'])
+def test_names_that_no_terminal_shows_are_refused(tmp_path, name):
+    with pytest.raises(ValueError, match="names must be printable and not empty, got"):
+        read_plan_of(tmp_path, f"{SIZES}[policies.{name}]\nclass = 'C2UCB'\n[environments.Slates]\n")
 
 
 def test_a_plan_that_is_not_there_is_told_in_a_sentence(tmp_path):

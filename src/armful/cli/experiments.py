@@ -1,6 +1,7 @@
 """`armful reproduce` and `armful compare`."""
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -109,7 +110,7 @@ def _progress(what: str, total: int) -> Iterator[Callable[[Result | None], None]
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[last]}"),
+        TextColumn("{task.fields[last]}", markup=False),
         console=Console(stderr=True),
     )
     task = bar.add_task(what, total=total, last="")
@@ -119,8 +120,24 @@ def _progress(what: str, total: int) -> Iterator[Callable[[Result | None], None]
         bar.update(task, advance=1, last=", ".join(done))
 
     try:
-        with bar:
+        with _terminated_like_interrupted(), bar:
             yield advance
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         typer.echo("armful: stopped; what is finished is kept, the same command goes on from there", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: stop as after an interrupt, so that no worker is left behind."""
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

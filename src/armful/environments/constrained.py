@@ -9,6 +9,7 @@ from numpy.random import Generator
 from armful import checks
 from armful.constraints import Constraint, Knapsack, NestedQuotas, OneOf, SpanningTree, overlapping_quotas
 from armful.environments.round import Round
+from armful.environments.synthetic import check_memory
 
 
 class _FreshArms:
@@ -42,6 +43,7 @@ class Networks(_FreshArms):
         self, *, n_sites: int = 12, n_nearest: int = 3, n_features: int = 5, noise: float = 0.5, layout: int = 0
     ) -> None:
         checks.count("n_sites", n_sites, minimum=2)
+        checks.fits_in_memory(f"n_sites = {n_sites}", 4 * n_sites**2)
         places = np.random.default_rng(layout).random((n_sites, 2))
         distance = np.linalg.norm(places[:, None] - places[None], axis=-1)
         nearest = np.argsort(distance, axis=1)[:, 1 : 1 + checks.count("n_nearest", n_nearest)]
@@ -56,7 +58,7 @@ class Budgets(_FreshArms):
     def __init__(
         self, *, n_arms: int = 60, budget: float = 50.0, n_features: int = 5, noise: float = 0.5, layout: int = 0
     ) -> None:
-        costs = np.random.default_rng(layout).integers(1, 10, size=checks.count("n_arms", n_arms))
+        costs = np.random.default_rng(layout).integers(1, 10, size=_n_arms(n_arms, n_features))
         super().__init__(Knapsack(costs, budget), n_arms, n_features, noise)
 
 
@@ -66,7 +68,7 @@ class Regions(_FreshArms):
     def __init__(
         self, *, n_arms: int = 200, k: int = 20, per_city: int = 2, n_features: int = 5, noise: float = 0.5
     ) -> None:
-        city = np.arange(checks.count("n_arms", n_arms)) % 20
+        city = np.arange(_n_arms(n_arms, n_features)) % 20
         constraint = NestedQuotas(
             {"region": city % 4, "city": city}, at_least={"region": 1}, at_most={"city": per_city}, total=k
         )
@@ -77,7 +79,7 @@ class Panels(_FreshArms):
     """People to be asked, so many from each region and from each age group: quotas that cross, an integer program."""
 
     def __init__(self, *, n_arms: int = 60, k: int = 12, n_features: int = 5, noise: float = 0.5) -> None:
-        place = np.arange(checks.count("n_arms", n_arms))
+        place = np.arange(_n_arms(n_arms, n_features))
         columns = {"region": place % 4, "age": place // 4 % 3}
         share = {"region": -(-k // 4), "age": -(-k // 3)}
         super().__init__(overlapping_quotas(columns, at_most=share, total=k), n_arms, n_features, noise)
@@ -97,5 +99,12 @@ class Bundles(_FreshArms):
         layout: int = 0,
     ) -> None:
         rng = np.random.default_rng(layout)
+        checks.fits_in_memory(f"n_bundles = {n_bundles} with k = {k}", _n_arms(n_arms, n_features) + n_bundles * k)
         bundles = [rng.choice(n_arms, size=k, replace=False) for _ in range(checks.count("n_bundles", n_bundles))]
         super().__init__(OneOf(bundles), n_arms, n_features, noise)
+
+
+def _n_arms(n_arms: int, n_features: int) -> int:
+    checks.count("n_arms", n_arms)
+    check_memory(n_arms, checks.count("n_features", n_features, minimum=2))
+    return n_arms

@@ -33,6 +33,7 @@ class NoiseLowerBound:
         if n_features > 16:
             raise ValueError(f"n_features must be at most 16, since a cube has 2^n_features corners, got {n_features}")
         self.k = checks.count("k", k)
+        checks.fits_in_memory(f"k = {k} with n_features = {n_features}", k * n_features * 2**n_features)
         self.noise = checks.positive("noise", noise)
         self.signs = check_signs(signs, n_features)
 
@@ -64,6 +65,7 @@ class LearningLowerBound:
         if n_features % 2:
             raise ValueError(f"n_features must be even, two for each group of rounds, got {n_features}")
         self.k = checks.count("k", k)
+        checks.fits_in_memory(f"k = {k} with n_features = {n_features}", k * n_features**2)
         self.bound = checks.positive("bound", bound)
         self.signs = check_signs(signs, n_features)
 

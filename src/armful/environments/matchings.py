@@ -26,6 +26,7 @@ class Matchings:
     def __init__(self, *, n_workers: int = 10, n_tasks: int = 15, noise: float = 0.5) -> None:
         self.n_workers = checks.count("n_workers", n_workers)
         self.n_tasks = checks.count("n_tasks", n_tasks)
+        checks.fits_in_memory(f"n_workers = {n_workers} with n_tasks = {n_tasks}", 20 * n_workers * n_tasks)
         self.noise = checks.at_least_zero("noise", noise)
         self.constraint = Assignment(np.repeat(np.arange(n_workers), n_tasks), np.tile(np.arange(n_tasks), n_workers))
 

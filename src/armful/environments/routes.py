@@ -32,6 +32,7 @@ class Routes:
     def __init__(self, *, side: int = 6, n_features: int = 5, noise: float = 0.2, layout: int = 0) -> None:
         self.side = checks.count("side", side, minimum=2)
         self.n_features = checks.count("n_features", n_features, minimum=2)
+        checks.fits_in_memory(f"side = {side} with n_features = {n_features}", (60 + 4 * n_features) * side**2)
         self.noise = checks.at_least_zero("noise", noise)
         self.layout = checks.count("layout", layout, minimum=0)
         town = np.random.default_rng(layout)

@@ -33,6 +33,7 @@ class Campaign:
     ) -> None:
         self.n_arms = checks.count("n_arms", n_arms)
         self.n_features = checks.count("n_features", n_features)
+        check_memory(n_arms, n_features)
         self.k = check_size(k, n_arms)
         self.n_clusters = checks.count("n_clusters", n_clusters)
         self.noise = checks.at_least_zero("noise", noise)
@@ -65,6 +66,7 @@ class Slates:
         self.variety = checks.at_least_zero("variety", variety)
         self.n_arms = checks.count("n_arms", n_arms)
         self.n_features = checks.count("n_features", n_features, minimum=2)
+        check_memory(n_arms, n_features)
         self.k = check_size(k, n_arms)
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
@@ -83,6 +85,11 @@ def check_size(k: int, n_arms: int) -> int:
     if checks.count("k", k) > n_arms:
         raise ValueError(f"k must be at most the number of arms, {n_arms}, got {k}")
     return k
+
+
+def check_memory(n_arms: int, n_features: int) -> None:
+    """Refuse more arms than one round can hold in memory."""
+    checks.fits_in_memory(f"n_arms = {n_arms} with n_features = {n_features}", n_arms * n_features)
 
 
 def _direction(rng: Generator, n_features: int) -> FloatArray:

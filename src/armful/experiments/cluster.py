@@ -61,22 +61,34 @@ class Cluster:
             find(kind)  # what is wrong here is told as it is told without a cluster
         pool = self.client.get_executor(pure=False)
         try:
-            jobs = {self._submit(pool, cell): i for i, cell in enumerate(cells)}
-            seen = time.monotonic()
-            while jobs:
-                done, _ = wait(jobs, timeout=1.0, return_when=FIRST_COMPLETED)
-                for job in done:
-                    i = jobs.pop(job)
-                    yield i, self._result(job, cells[i])
-                if done or self._has_workers():
-                    seen = time.monotonic()
-                elif time.monotonic() - seen > PATIENCE_SECONDS:
-                    raise ValueError(
-                        f"no worker at {self.address} for {PATIENCE_SECONDS:g} s; start some with "
-                        f"`dask worker {self.address}`"
-                    )
+            yield from self._outcomes(pool, cells)
+        except Exception:
+            if self._is_closed():  # each of dask's calls then fails in a way of its own
+                raise self._gone() from None
+            raise
         finally:
-            pool.shutdown(wait=False)
+            if not self._is_closed():
+                pool.shutdown(wait=False)
+
+    def _outcomes(self, pool: Any, cells: Sequence[Cell]) -> Outcomes:
+        jobs = {self._submit(pool, cell): i for i, cell in enumerate(cells)}
+        seen = time.monotonic()
+        while jobs:
+            done, _ = wait(jobs, timeout=1.0, return_when=FIRST_COMPLETED)
+            for job in done:
+                i = jobs.pop(job)
+                yield i, self._result(job, cells[i])
+            if done or self._has_workers():
+                seen = time.monotonic()
+            elif time.monotonic() - seen > PATIENCE_SECONDS:
+                raise ValueError(
+                    f"no worker at {self.address} for {PATIENCE_SECONDS:g} s; start some with "
+                    f"`dask worker {self.address}`"
+                )
+
+    def _is_closed(self) -> bool:
+        """Whether the connection was closed, here or from there."""
+        return self.client.status in ("closing", "closed")
 
     def _submit(self, pool: Any, cell: Cell) -> Any:
         """By name and in bytes: a worker that gets a function or an object it cannot unpickle leaves the cluster."""

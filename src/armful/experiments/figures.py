@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from scipy.optimize import isotonic_regression
 
 from armful.checks import FloatArray, IntArray
 from armful.experiments.results import Result
+from armful.files.atomic_file import write_bytes
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colours, which people with any kind of colour vision tell apart."""
@@ -49,8 +51,10 @@ class Figure:
         canvas = Canvas(figsize=(8.2, 4.8), layout="constrained", dpi=150)
         FigureCanvasAgg(canvas)
         draw(self, canvas.subplots(), styles)
-        canvas.savefig(f"{path}.png")
-        canvas.savefig(f"{path}.svg", metadata={"Date": None})
+        for ending, metadata in (("png", {}), ("svg", {"Date": None})):
+            drawn = BytesIO()
+            canvas.savefig(drawn, format=ending, metadata=metadata)
+            write_bytes(Path(f"{path}.{ending}"), drawn.getvalue())
 
 
 def style_of(policies: Iterable[str]) -> dict[str, int]:
@@ -83,8 +87,8 @@ def draw(figure: Figure, axes: Axes, styles: dict[str, int]) -> None:
     """Draw on `axes`, references first, with each line's name at its right end."""
     for line in sorted(figure.lines, key=lambda line: not line.is_reference):
         _draw_line(line, axes, styles[line.name])
-    axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
-    axes.title.set_fontsize(11)
+    axes.set(xlabel=figure.x_label, ylabel=figure.y_label)
+    axes.set_title(figure.title, fontsize=11, parse_math=False)
     axes.grid(which="major", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
@@ -176,6 +180,7 @@ def _label_ends(figure: Figure, axes: Axes, styles: dict[str, int]) -> None:
             color=ink(colour),
             fontsize=9,
             va="center",
+            parse_math=False,  # a $ in a name is a $
             arrowprops=arrow,
         )
 

@@ -22,6 +22,8 @@ def told(doing: str, *classes: type, expected: Expected) -> Iterator[None]:
     own = [kind for kind in classes if not _is_armfuls(kind.__module__)]
     try:
         yield
+    except MemoryError as error:
+        raise ValueError(f"{doing}: there is not enough memory ({_one_line(error) or 'MemoryError'})") from None
     except (Exception, SystemExit) as error:
         if not own and not isinstance(error, expected):
             raise

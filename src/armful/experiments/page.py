@@ -73,6 +73,16 @@ def plus_minus(mean: float, stderr: float) -> str:
     return f"{mean:,.{digits}f} ± {stderr:,.{digits}f}"
 
 
+def code(name: str) -> str:
+    """A name to be set as code, whatever is in it."""
+    return f"`{name.replace('`', _BACKQUOTE)}`"
+
+
+_BACKQUOTE = "\0"
+"""Stands for a backquote that is no mark-up."""
+
+
 def _inline(text: str) -> str:
     parts = escape(text).split("`")
-    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+    html = "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+    return html.replace(_BACKQUOTE, "`")

@@ -36,7 +36,7 @@ class Cell:
         return f"{self.policy} in {self.environment} with {size_name(self.k, self.rounds)}"
 
     def key(self) -> str:
-        """A name for the result: different whenever the result could be."""
+        """A name for the result: different whenever the result could be, and the same under other names in the plan."""
         parts = {
             "world": self.world.fingerprint(),
             "learner": self.learner.fingerprint(),
@@ -45,7 +45,7 @@ class Cell:
         }
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=_in_a_key).encode()).hexdigest()[:16]
         size = f"k{self.k}" if self.k else f"T{self.rounds}"
-        return f"{file_name(self.environment)}-{file_name(self.policy)}-{size}-{digest}"
+        return f"{self.world.class_name}-{self.learner.class_name}-{size}-{digest}"
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,11 @@ class Plan:
             checks.count("rounds", rounds)
         if len(set(self.sizes)) < len(self.sizes):
             raise ValueError("sizes must be different from one another")
-        for names in (self.policies, self.environments):
-            if len({file_name(name) for name in names}) < len(names):
-                raise ValueError(f"names must differ in letters and digits, got {', '.join(names)}")
+        for name in (*self.policies, *self.environments):
+            if not name or not name.isprintable():
+                raise ValueError(f"names must be printable and not empty, got {name!r}")
+        if len({file_name(name) for name in self.environments}) < len(self.environments):
+            raise ValueError(f"names of environments must differ in letters and digits, got {list(self.environments)}")
         _refuse_option("seed", self.policies, "the seed of the plan decides")
         _refuse_option("k", self.environments, "the sizes of the plan decide")
 
@@ -98,7 +100,7 @@ class Plan:
 def read_plan(path: Path) -> Plan:
     """A plan from a TOML file; `EXAMPLE` shows the form."""
     try:
-        text = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = tomllib.loads(_decoded(path.read_bytes()))
     except FileNotFoundError:
         raise ValueError(
             f"{path} is not there; `armful compare --example > plan.toml` writes one to start from"
@@ -119,6 +121,11 @@ def read_plan(path: Path) -> Plan:
         )
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _decoded(data: bytes) -> str:
+    """Text in UTF-8, with or without a byte order mark, or in the UTF-16 that Windows' PowerShell writes."""
+    return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
 
 
 def _recipes(table: Any, section: str, path: Path) -> dict[str, Recipe]:
@@ -156,7 +163,7 @@ def size_name(k: int, rounds: int) -> str:
 
 def file_name(name: str) -> str:
     """A name as part of a file's name."""
-    return re.sub(r"[^\w-]", "_", name)
+    return re.sub(r"[^\w-]", "_", name)[:80]
 
 
 def _sizes(entries: Any) -> list[tuple[int, int]]:

@@ -45,6 +45,11 @@ class Recipe:
         with told(self.kind, maker, expected=(TypeError, ValueError)):
             return maker(**{**extra, **options})
 
+    @property
+    def class_name(self) -> str:
+        """The name of the class alone."""
+        return self.kind.rpartition(":")[2]
+
     def takes(self, option: str) -> bool:
         """Whether the class has an option of this name."""
         takes_any = False
@@ -64,7 +69,7 @@ class Recipe:
 
 
 def find(kind: str) -> Any:
-    """The class a recipe names."""
+    """The class a recipe names: a policy or an environment, and nothing else, as it is going to be called."""
     place, separator, name = kind.rpartition(":")
     if not separator:
         known = _makeable()
@@ -73,9 +78,24 @@ def find(kind: str) -> Any:
             raise ValueError(f"{kind!r} is no class of armful; known are {names}; your own: 'file.py:Class'")
         return known[kind]
     module = _load_file(Path(place)) if place.endswith(".py") else _import(place)
-    if not isinstance(getattr(module, name, None), type):
+    found = getattr(module, name, None)
+    if not isinstance(found, type):
         raise ValueError(f"{place} has no class {name!r}")
-    return getattr(module, name)
+    if not is_policy(found) and not is_environment(found):
+        raise ValueError(
+            f"{kind} is neither a policy, with choose and learn, nor an environment, with n_features and rounds"
+        )
+    return found
+
+
+def is_policy(kind: type) -> bool:
+    """Whether a class can choose and learn."""
+    return issubclass(kind, policies.Policy) or all(callable(getattr(kind, name, None)) for name in ("choose", "learn"))
+
+
+def is_environment(kind: type) -> bool:
+    """Whether a class has rounds to play."""
+    return callable(getattr(kind, "rounds", None))
 
 
 def _makeable() -> dict[str, type]:
@@ -84,7 +104,7 @@ def _makeable() -> dict[str, type]:
     return {
         name: kind
         for name, kind in classes.items()
-        if isinstance(kind, type) and ("score" in dir(kind) or "rounds" in dir(kind)) and not _is_abstract(kind)
+        if isinstance(kind, type) and (is_policy(kind) or is_environment(kind)) and not _is_abstract(kind)
     }
 
 

@@ -22,6 +22,7 @@ from armful.experiments.reproduction import (
     paper_policies,
 )
 from armful.experiments.results import growth, tidy, write_table
+from armful.files.atomic_file import write_bytes
 
 DELTA = 0.1
 
@@ -71,9 +72,8 @@ def write(reproduction: Reproduction, out: Path, seconds: float) -> Path:
     cap_rows = [{"cap_over_B": factor, **row} for factor, result in reproduction.cap for row in tidy([result], "type")]
     write_table(cap_rows, out / "cap")
     path = out / "report.html"
-    path.write_text(
-        page.page("Takemura et al. (2021), reproduced by armful", _parts(reproduction, out, seconds)), "utf-8"
-    )
+    title = "Takemura et al. (2021), reproduced by armful"
+    write_bytes(path, page.page(title, _parts(reproduction, out, seconds)).encode())
     return path
 
 

@@ -1,10 +1,10 @@
 """What came out: one result per cell, one tidy table."""
 
 import csv
-import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -43,18 +43,6 @@ class Result:
     def stderr(self) -> float:
         """The standard error of the mean regret, NaN for a single run."""
         return float(np.std(self.regret, ddof=1) / math.sqrt(self.runs)) if self.runs > 1 else float("nan")
-
-    def save(self, path: Path) -> None:
-        """Write the result, replacing an older one atomically."""
-        write_bytes(path, json.dumps(asdict(self)).encode())
-
-    @classmethod
-    def load(cls, path: Path) -> "Result | None":
-        """A saved result, or None where there is none that can be read."""
-        try:
-            return cls(**json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            return None
 
 
 def summarise(trajectories: Trajectories, seconds: float, **identity: Any) -> Result:
@@ -95,13 +83,16 @@ def write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:
     import pyarrow as pa  # noqa: PLC0415 - an extra, which running a plan can do without
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    text = StringIO(newline="")
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    write_bytes(path.with_suffix(".csv"), text.getvalue().encode())
     table = pa.Table.from_pylist(list(rows))
     fields = [field.with_type(pa.int64()) if pa.types.is_null(field.type) else field for field in table.schema]  # no k
-    pq.write_table(table.cast(pa.schema(fields)), path.with_suffix(".parquet"))
+    parquet = BytesIO()
+    pq.write_table(table.cast(pa.schema(fields)), parquet)
+    write_bytes(path.with_suffix(".parquet"), parquet.getvalue())
 
 
 @dataclass(frozen=True)

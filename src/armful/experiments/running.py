@@ -4,11 +4,12 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import as_completed
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from armful import checks
+from armful.experiments import cellfile
 from armful.experiments.mistakes import told
 from armful.experiments.plan import Cell
 from armful.experiments.recipe import find
@@ -59,24 +60,29 @@ def run_cells(
 ) -> list[Result]:
     """The result of every cell, in order; each is saved in `folder` as soon as it is there.
 
-    Those that `folder` holds already are taken from it, so an interrupted run goes on where it was. They run in
-    `workers` processes here, or where `crew` runs them: `armful.experiments.cluster.connected` gives a cluster's.
+    Those that `folder` holds already are taken from it, so an interrupted run goes on where it was; one whose file was
+    edited runs again, and cells that differ in their names alone run once. They run in `workers` processes here, or
+    where `crew` runs them: `armful.experiments.cluster.connected` gives a cluster's.
     """
     crew = crew or Processes(workers)
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{cell.key()}.json" for cell in cells]
-    results = {i: result for i, path in enumerate(paths) if (result := Result.load(path))}
+    results = {i: result for i, path in enumerate(paths) if (result := cellfile.load(cells[i], path))}
     for _ in results:
         if progress:
             progress(None)
-    missing = [i for i in range(len(cells)) if i not in results]
-    with closing(crew.run([cells[i] for i in missing])) as outcomes:
+    missing: dict[Path, list[int]] = {}
+    for i, path in enumerate(paths):
+        if i not in results:
+            missing.setdefault(path, []).append(i)
+    with closing(crew.run([cells[same[0]] for same in missing.values()])) as outcomes:
         for place, result in outcomes:
-            i = missing[place]
-            result.save(paths[i])
-            results[i] = result
-            if progress:
-                progress(result)
+            path, same = list(missing.items())[place]
+            cellfile.save(result, cells[same[0]], path)
+            for i in same:
+                results[i] = replace(result, environment=cells[i].environment, policy=cells[i].policy)
+                if progress:
+                    progress(results[i])
     return [results[i] for i in range(len(cells))]
 
 

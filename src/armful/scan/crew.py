@@ -32,6 +32,8 @@ class Crew:
         if client.asynchronous:
             raise ValueError("client must not be asynchronous: make it with Client(..., asynchronous=False)")
         self.client = client
+        scheduler = client.scheduler  # None once it is closed
+        self._address = "an unknown address" if scheduler is None else str(scheduler.address)
         if client.status != "running":
             raise self._gone()
         self._refuse_strangers()
@@ -60,8 +62,10 @@ class Crew:
                     f"{doing} killed one worker after another, for want of memory perhaps: "
                     "make the chunks smaller, or give the workers more memory"
                 ) from None
-            except CancelledError:
-                raise self._gone() from None
+            except (Exception, CancelledError) as error:
+                if isinstance(error, CancelledError) or self.client.status != "running":
+                    raise self._gone() from None
+                raise
             finally:
                 for future in futures:  # now, not when the last traceback that knows of them is gone
                     future.release()
@@ -116,11 +120,6 @@ class Crew:
             return list(self.client.nthreads())
         except (OSError, CancelledError):
             raise self._gone() from None
-
-    @property
-    def _address(self) -> str:
-        scheduler = self.client.scheduler
-        return "an unknown address" if scheduler is None else str(scheduler.address)
 
     def _gone(self) -> ValueError:
         return ValueError(f"the cluster at {self._address} is gone: connect to one with a new Client and try again")
