@@ -27,3 +27,10 @@ def test_the_contract_suites_need_no_test_runner():
 
 def test_the_listing_sees_what_is_foreign():
     assert "mpmath" in loaded_by("armful, mpmath")
+
+
+def test_annotations_do_not_ask_more_of_scipy_than_its_oldest_version_has():
+    """Before scipy 1.16 `csr_array[np.float64]` raises when it is evaluated."""
+    plain = "scipy.sparse.csr_array = type('csr_array', (scipy.sparse.csr_array,), {'__class_getitem__': None})"
+    code = f"import scipy.sparse; {plain}; import armful; armful.SpanningTree([(0, 1)]).best([1.0])"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

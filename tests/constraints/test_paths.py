@@ -552,7 +552,7 @@ def test_on_a_large_grid_the_algorithms_agree_with_scipy_and_with_one_another():
     rng = np.random.default_rng(0)
     edges = grid(60, both_ways=True)
     costs = rng.random(len(edges))
-    expected = dijkstra(coo_array((costs, edges.T), shape=(3600, 3600)).tocsr(), indices=0)[-1]
+    expected = dijkstra(coo_array((costs, edges.T.astype(np.int32)), shape=(3600, 3600)).tocsr(), indices=0)[-1]
     heights = rng.standard_normal(3600)
     slopes = heights[edges[:, 1]] - heights[edges[:, 0]]  # every path from here to there gains the same
     for directed, taken in [(True, edges), (False, grid(60, both_ways=False))]:

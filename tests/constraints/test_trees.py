@@ -9,6 +9,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from armful import InfeasibleError
+from armful.constraints.edges import adjacency, rows_of_graph
+from armful.constraints.programs import sparse
 from armful.constraints.trees import SpanningTree
 from armful.testing import ConstraintContract
 from armful.testing.expectations import FALSE_ALARM, tail_bound
@@ -137,7 +139,7 @@ def test_a_violation_counts_what_is_repeated_closes_a_cycle_or_is_missing(indice
 
 def test_edges_that_weigh_nothing_are_not_lost():
     edges, weights = np.array([[0, 1], [1, 2], [0, 2]]), np.array([0.0, 1.0, 2.0])
-    lost = minimum_spanning_tree(coo_array((weights, edges.T), shape=(3, 3)).toarray())
+    lost = minimum_spanning_tree(coo_array((weights, edges.T.astype(np.int32)), shape=(3, 3)).toarray())
     assert lost.sum() == 3.0  # what scipy makes of it: the edge of weight 0 is no edge
     answer = SpanningTree(edges).best(-weights)
     assert (answer.indices.tolist(), answer.value) == ([0, 1], -1.0)
@@ -152,7 +154,9 @@ def test_parallel_edges_are_not_summed_and_loops_never_chosen():
 
 def test_a_graph_in_parts_is_refused_and_not_answered_by_a_forest():
     edges = np.array([[0, 1], [2, 3]])
-    assert minimum_spanning_tree(coo_array((np.ones(2), edges.T), shape=(4, 4)).tocsr()).nnz == 2  # a forest
+    assert (
+        minimum_spanning_tree(coo_array((np.ones(2), edges.T.astype(np.int32)), shape=(4, 4)).tocsr()).nnz == 2
+    )  # a forest
     with pytest.raises(InfeasibleError) as refusal:
         SpanningTree(edges)
     assert str(refusal.value) == "the edges given do not lead from node 0 to 2, 3"
@@ -237,7 +241,22 @@ def test_a_large_graph_is_solved_as_by_scipy():
     )
     edges = np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0)
     weights = rng.random(len(edges)) + 0.1  # positive and not parallel: nothing for scipy to trip over
-    expected = minimum_spanning_tree(coo_array((weights, edges.T), shape=(2000, 2000)).tocsr()).sum()
+    expected = minimum_spanning_tree(coo_array((weights, edges.T.astype(np.int32)), shape=(2000, 2000)).tocsr()).sum()
     answer = SpanningTree(edges).best(-weights)
     assert answer.value == pytest.approx(-expected)
     assert SpanningTree(edges).violation(answer.indices) == 0.0
+
+
+def test_scipy_is_given_indices_of_32_bits():
+    """Not every version of its graph algorithms and solvers converts others by itself."""
+    ends = np.array([0, 1, 2])
+    begins = np.array([0, 1, 2, 3])
+    graphs = [
+        adjacency(ends, ends[::-1], 3),
+        rows_of_graph(np.ones(3), ends, begins),
+        sparse((np.ones(3), (ends, ends))),
+    ]
+    graphs.append(sparse((np.ones(3), ends, begins), shape=(3, 3)))
+    for graph in graphs:
+        assert (graph.indices.dtype, graph.indptr.dtype) == (np.int32, np.int32)
+        assert graph.nnz == 3

@@ -9,6 +9,7 @@ import sys
 import threading
 import weakref
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -576,6 +577,19 @@ class TestChanges:
         real = os.preadv
         monkeypatch.setattr(os, "preadv", lambda fd, buffers, offset: real(fd, [buffers[0][:1000]], offset))
         assert np.array_equal(table.rows(0, 1300), X)
+
+    def test_a_system_without_positioned_reads_reads_the_same_in_many_threads(self, tmp_path, monkeypatch):
+        """Windows has no preadv: one position in the file is shared by all threads."""
+        monkeypatch.delattr(os, "preadv")
+        X = features(60_000, 5)
+        table = on_disk(tmp_path, X, [f"id {i}" for i in range(len(X))])
+        starts = np.random.default_rng(0).integers(0, len(X) - 700, 300).tolist()
+        with ThreadPoolExecutor(8) as pool:
+            for begin, rows in zip(starts, pool.map(lambda i: table.rows(i, i + 700), starts), strict=True):
+                assert np.array_equal(rows, X[begin : begin + 700])
+        assert table.ids_of([0, 59_999]).tolist() == ["id 0", "id 59999"]
+        os.truncate(tmp_path / "arms", 5000)
+        assert "was cut off" in refusal(FileFormatError, table.rows, 0, 1300)
 
 
 def test_a_table_needs_neither_pyarrow_nor_rich_until_it_is_built():

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from armful.checks import IntArray
+from armful.checks import FloatArray, IntArray
 from armful.constraints.selection import check_indices
 from armful.errors import InfeasibleError
 
@@ -49,9 +49,18 @@ def number_nodes(pairs: list[tuple[Hashable, Hashable]] | NDArray[np.generic]) -
     return list(numbers), np.array(coded, dtype=np.int64).reshape(-1, 2)
 
 
-def adjacency(tail: IntArray, head: IntArray, n_nodes: int) -> csr_array[np.float64]:
+def adjacency(tail: IntArray, head: IntArray, n_nodes: int) -> "csr_array[np.float64]":
     """A sparse `(n_nodes, n_nodes)` with something positive wherever an edge leads."""
-    return csr_array((np.ones(tail.size), (tail, head)), shape=(n_nodes, n_nodes))
+    return csr_array((np.ones(tail.size), (tail.astype(np.int32), head.astype(np.int32))), shape=(n_nodes, n_nodes))
+
+
+def rows_of_graph(weights: FloatArray, heads: IntArray, begins: IntArray) -> "csr_array[np.float64]":
+    """Return a square sparse matrix whose row i holds `weights` at the columns `heads`, from `begins[i]` on.
+
+    scipy's graph algorithms take indices of 32 bits; not every version converts others by itself.
+    """
+    n_nodes = begins.size - 1
+    return csr_array((weights, heads.astype(np.int32), begins.astype(np.int32)), shape=(n_nodes, n_nodes))
 
 
 def some_of(names: Sequence[object], most: int = 5) -> str:

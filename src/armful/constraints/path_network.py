@@ -7,11 +7,10 @@ from typing import Self
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.edges import adjacency
+from armful.constraints.edges import adjacency, rows_of_graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +114,7 @@ class Network:
         """Labels by Dijkstra's algorithm, for gains that are all zero or less."""
         order, firsts, begins, heads = self._rows
         costs = np.minimum.reduceat(-gains[order], firsts)
-        graph = csr_array((costs, heads, begins), shape=(self.n_nodes, self.n_nodes))
-        costs_to: FloatArray = dijkstra(graph, indices=[self.source])[0]
+        costs_to: FloatArray = dijkstra(rows_of_graph(costs, heads, begins), indices=[self.source])[0]
         return -costs_to
 
     @cached_property

@@ -30,10 +30,17 @@ ATTEMPTS = 20
 
 
 def sparse(entries: Any, shape: tuple[int, int] | None = None) -> SparseMatrix:
-    """A sparse matrix from all that scipy makes one of."""
+    """Return a sparse matrix from all that scipy makes one of, with indices of 32 bits where they suffice.
+
+    scipy's solvers and graph algorithms are written for those; not every version converts others by itself.
+    """
     from scipy.sparse import csr_array  # noqa: PLC0415
 
-    return csr_array(entries, shape=shape)
+    matrix = csr_array(entries, shape=shape)
+    if max(*matrix.shape, matrix.nnz) < 2**31:
+        matrix.indices = matrix.indices.astype(np.int32, copy=False)
+        matrix.indptr = matrix.indptr.astype(np.int32, copy=False)
+    return matrix
 
 
 @dataclass(frozen=True, eq=False)

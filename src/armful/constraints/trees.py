@@ -5,11 +5,10 @@ from functools import cached_property
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.edges import Edges, adjacency, check_given, keep_edges, number_nodes, some_of
+from armful.constraints.edges import Edges, adjacency, check_given, keep_edges, number_nodes, rows_of_graph, some_of
 from armful.constraints.selection import Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
@@ -83,8 +82,7 @@ class SpanningTree(Changeable):
         ranks = np.empty(order.size)
         ranks[order] = np.arange(1, order.size + 1)  # from 1: scipy takes a weight of 0 for no edge
         best = np.minimum.reduceat(ranks[by_pair], firsts)
-        graph = csr_array((best, high, begins), shape=(len(self.labels), len(self.labels)))
-        return order[minimum_spanning_tree(graph).data.astype(np.int64) - 1]
+        return order[minimum_spanning_tree(rows_of_graph(best, high, begins)).data.astype(np.int64) - 1]
 
     @cached_property
     def _rows(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,8 @@ class OpenFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+        self._one_at_a_time = Lock()
         weakref.finalize(self, os.close, self._descriptor)
         self._opened = self._stamp()
 
@@ -92,13 +94,23 @@ class OpenFile:
         done = 0
         while done < len(buffer):
             try:
-                got = os.preadv(self._descriptor, [buffer[done:].data], offset + done)
+                got = self._read_some(offset + done, buffer[done:])
             except OSError as error:
                 sentence = f"{self.path} could not be read: {error.strerror}; is its disk still there and sound?"
                 raise with_message(error, sentence) from error
             if got == 0:
                 raise FileFormatError(f"{self.path} was cut off after it was opened: build it again, and open it anew")
             done += got
+
+    def _read_some(self, offset: int, buffer: Bytes) -> int:
+        """Read at most as much as `buffer` holds from `offset` on, and return how much that was."""
+        if hasattr(os, "preadv"):
+            return os.preadv(self._descriptor, [buffer.data], offset)
+        with self._one_at_a_time:  # Windows: a file has one position, which all threads share
+            os.lseek(self._descriptor, offset, os.SEEK_SET)
+            data = os.read(self._descriptor, len(buffer))
+        buffer[: len(data)] = np.frombuffer(data, dtype=np.uint8)
+        return len(data)
 
 
 class Section:
