@@ -18,10 +18,11 @@ from armful import (
     EpsilonGreedy,
     NestedQuotas,
     Quotas,
+    RidgeState,
     Table,
     TopK,
 )
-from armful.scan import arraystore, looking, many, memory, threads
+from armful.scan import looking, many, memory, threads
 from armful.scan.memory import remembering
 from tests.scan.plain import assert_plain, plain_choice
 
@@ -543,9 +544,9 @@ def test_means_that_float32_makes_inf_minus_inf_of_are_not_left_out():
         assert 77 in assert_plain(policy, table, X, TopK(3)).indices
 
 
-def test_only_float64_in_memory_is_copied_to_float32_and_only_when_it_is_looked_at(tmp_path, monkeypatch):
-    monkeypatch.setattr(arraystore, "natural_block", lambda d: 512)
+def test_only_float64_in_memory_is_copied_to_float32_and_before_the_first_round(tmp_path):
     X = np.random.default_rng(0).standard_normal((3000, 4))
+    before = X.copy()
     on_disk = np.memmap(tmp_path / "X", dtype=np.float64, mode="w+", shape=X.shape)
     on_disk[:] = X
     wrapped = {
@@ -558,19 +559,39 @@ def test_only_float64_in_memory_is_copied_to_float32_and_only_when_it_is_looked_
         "a view of what is mapped": Table.wrap(np.asarray(on_disk)[:2000]),
         "over a buffer that is mapped": Table.wrap(np.frombuffer(on_disk._mmap).reshape(X.shape)),
     }
+    X[:] = 0.0  # it must not, and here it shows that the copy was made by then
     for name, table in wrapped.items():
         rows = table.rounded(700, 1600)
-        is_copied = name in ("copied", "pickled")
-        assert (rows is not None) == is_copied, name
-        assert rows is None or np.array_equal(rows, X[700:1600].astype(np.float32)), name
-        policy = C2UCB(n_features=4, radius=0.1, seed=0)
-        copied = table._store._copied
-        assert copied.tolist() == [block in (1, 2, 3) and is_copied for block in range(len(copied))]
-        policy.learn(X[:500], X[:500, 0])
-        policy.choose(table, TopK(10))
-        assert copied.sum() <= 3  # the first look is at everything
-        policy.choose(table, TopK(10))
-        assert copied.all() == is_copied
+        assert (rows is not None) == (name in ("copied", "pickled")), name
+        assert rows is None or np.array_equal(rows, before[700:1600].astype(np.float32)), name
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_an_arm_that_stays_chosen_is_scored_once_a_round_and_not_read_again(tmp_path, monkeypatch, in_memory):
+    rng = np.random.default_rng(0)
+    X, theta, k = rng.standard_normal((40_000, 8)), rng.standard_normal(8), 1000
+    table = Table.wrap(X) if in_memory else Table.build(X, tmp_path / "arms.table", progress=False)
+    policy, scored, taken = C2UCB(n_features=8, radius=1.0, seed=0), [], []
+    both, take = RidgeState.mean_and_width, Table.take
+    monkeypatch.setattr(RidgeState, "mean_and_width", lambda self, X, **o: scored.append(len(X)) or both(self, X, **o))
+    monkeypatch.setattr(Table, "take", lambda self, i: taken.append(len(i)) or take(self, i))
+    last = np.zeros(0)
+    for t in range(6):
+        best, _, _ = plain_choice(policy, X, TopK(k))
+        scored.clear()
+        taken.clear()
+        choice = policy.choose(table, TopK(k))
+        assert np.array_equal(choice.indices, best.indices)
+        new = len(np.setdiff1d(choice.indices, last))
+        if t >= 3:
+            assert new < k / 4  # or it would show nothing
+            assert k <= sum(scored) < k + 4 * new + 100
+            assert sum(taken) < 4 * new + 100
+        assert np.array_equal(choice.features, X[choice.indices])
+        assert not choice.features.flags.writeable
+        assert choice.features.base is None or not choice.features.base.flags.writeable
+        last = choice.indices
+        policy.learn(choice.features, choice.features @ theta + rng.standard_normal(k))
 
 
 def test_a_table_on_disk_is_read_once_a_round(tmp_path, monkeypatch):

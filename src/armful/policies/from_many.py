@@ -29,12 +29,12 @@ def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint,
     """The choice of a policy, looking closely only at the arms that could be chosen."""
     scoring = Scoring(policy, constraint.k, policy.check_caps(caps, rows.n_arms))
     with remembering(rows, policy) as memory:
-        picked = choose_from(rows, scoring, constraint, policy.generator, memory)
+        picked, features, scores = choose_from(rows, scoring, constraint, policy.generator, memory)
         i = picked.indices
-        features, ids = rows.take(i), rows.ids_of(i)
+        ids = rows.ids_of(i)
         if memory is not None:
             memory.keep(i, features)
-    return _chosen(picked, features, ids, scoring, partial(_all_scored, scoring, rows, constraint, i))
+    return _chosen(picked, features, ids, scores, partial(_all_scored, scoring, rows, constraint, i))
 
 
 def choose_on_cluster(
@@ -48,21 +48,21 @@ def choose_on_cluster(
         return choice if ids is None else replace(choice, ids=ids[choice.indices])
     scoring = Scoring(policy, constraint.k, policy.check_caps(caps, arms.n_arms))
     picked, features, ids = arms.choose(scoring, constraint, policy.generator, policy)
-    return _chosen(picked, features, ids, scoring, partial(_not_here, arms.n_arms))
+    scores = scoring.score(features, picked.indices) if picked.indices.size else None
+    return _chosen(picked, features, ids, scores, partial(_not_here, arms.n_arms))
 
 
 def _chosen(
     picked: Selection,
     features: FloatArray,
     ids: NDArray[Any] | None,
-    scoring: Scoring,
+    scores: Scores | None,
     chosen_from: Callable[[], Problem],
 ) -> Choice:
-    """A choice from arms of which only the chosen ones are at hand."""
-    i = picked.indices
-    scores: Scores = scoring.score(features, i)[0] if i.size else Scores.uncapped(np.zeros(0), np.zeros(0))
+    """A choice from arms of which only the chosen ones are at hand; there are no scores if none was chosen."""
+    scores = scores or Scores.uncapped(np.zeros(0), np.zeros(0))
     return Choice(
-        indices=i,
+        indices=picked.indices,
         features=features,
         value=picked.value,
         ratio=picked.ratio,

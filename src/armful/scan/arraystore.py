@@ -13,8 +13,8 @@ from armful.scan.tablefile import natural_block
 class ArrayStore:
     """Features `(n_arms, n_features)` in C order, float32 or float64, that do not change, and their ids if any.
 
-    float32_copy: whether float64 features may be copied to float32, a block when it is first asked for. What is in a
-    file is not copied: it may be larger than memory.
+    float32_copy: whether float64 features are also kept in float32. What is in a file is not: it may be larger than
+    memory.
     """
 
     path = None
@@ -30,8 +30,8 @@ class ArrayStore:
         self._rows.flags.writeable = False
         self._single: NDArray[np.float32] | None = None
         if float32_copy and X.dtype == np.float64 and not _in_a_file(X):
-            self._single = np.empty(X.shape, dtype=np.float32)  # takes no memory before it is written to
-        self._copied = np.zeros(-(-self.n_arms // self.block_rows), dtype=bool)
+            with np.errstate(over="ignore"):
+                self._single = X.astype(np.float32)
 
     def refuse_changed(self) -> None:
         """An array promised not to change."""
@@ -41,17 +41,8 @@ class ArrayStore:
         return self._rows[begin:end]
 
     def rounded(self, begin: int, end: int) -> NDArray[np.float32] | None:
-        """The rows in float32, if they are kept in it too. Several threads may ask: at worst both copy the same."""
-        single = self._single
-        if single is None:
-            return None
-        for block in range(begin // self.block_rows, -(-end // self.block_rows)):
-            if not self._copied[block]:
-                here = slice(block * self.block_rows, (block + 1) * self.block_rows)
-                with np.errstate(over="ignore"):
-                    single[here] = self.X[here]
-                self._copied[block] = True
-        return single[begin:end]
+        """The rows in float32, if they are kept in it too."""
+        return None if self._single is None else self._single[begin:end]
 
     def take(self, indices: IntArray) -> FloatArray:
         """Some rows."""

@@ -1,6 +1,6 @@
 """The exact choice from many arms."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -60,8 +60,8 @@ class Pool:
 
 def choose_from(
     rows: Rows, scoring: Scoring, constraint: RankedConstraint, rng: Generator, memory: Memory | None
-) -> Selection:
-    """The best set of all arms: exactly the one that scoring each of them in float64 would give.
+) -> tuple[Selection, FloatArray, Any]:
+    """The best set of all arms, exactly the one that scoring each in float64 would give, its features and its scores.
 
     memory: what is known of these arms from earlier rounds, if they are the same ones.
     """
@@ -73,14 +73,16 @@ def choose_from(
     looking, pool = Looking(scoring, rows, ranks, memory), Pool(ranks, key)
     if memory is not None and memory.chosen.size:
         chosen, features = memory.drop_chosen()
-        looking.thresholds = ranks.reduce(*looking.exact(features, chosen)[:2], key)[1]
-        del features  # as large as the next choice's, which comes in its place
+        pool.add(looking.know(features, chosen))
+        pool.reduce()
+        looking.thresholds = pool.thresholds
     blocks = blocks_of(rows)
     for candidates in in_threads(looking.block, blocks, len(blocks)):
         pool.add(candidates)
         looking.thresholds = np.maximum(looking.thresholds, pool.thresholds)
     scores, places = settled(pool.reduce(), looking)
-    return constraint.best_among(scores, key, places)
+    picked = constraint.best_among(scores, key, places)
+    return picked, *looking.chosen(picked.indices)
 
 
 def settled(candidates: Candidates, looking: Looking) -> tuple[FloatArray, IntArray]:

@@ -39,11 +39,16 @@ class Memory:
         self.chosen: IntArray = NO_ARMS
         self.features: FloatArray = np.zeros((0, 0))
         self._widths: NDArray[np.float32] = np.full(n_arms, UNKNOWN, dtype=np.float32)
+        self._factor = 1.0  # of all widths
         self._state: RidgeState | None = None
 
     def keep(self, chosen: IntArray, features: FloatArray) -> None:
-        """Remember what was chosen: next time it says what another arm must reach, and need not be read again."""
-        self.chosen, self.features = chosen.copy(), features.copy()
+        """Remember what was chosen: next time it says what another arm must reach, and need not be read again.
+
+        The features are not copied but made read-only.
+        """
+        self.chosen, self.features = chosen.copy(), features
+        features.flags.writeable = False
 
     def drop_chosen(self) -> tuple[IntArray, FloatArray]:
         """The arms chosen last and their features, which are not kept any longer."""
@@ -57,9 +62,12 @@ class Memory:
             if not larger <= LARGEST_GROWTH or not reliable(state):
                 self._widths[:] = UNKNOWN
             else:
+                self._factor *= larger * (1 + MARGIN)
+            if not 1 / LARGEST_GROWTH <= self._factor <= LARGEST_GROWTH:
                 with np.errstate(over="ignore"):
-                    self._widths *= np.float32(larger * (1 + MARGIN))
+                    self._widths *= np.float32(self._factor * (1 + MARGIN))
                 self._widths += np.finfo(np.float32).tiny  # what became too small for float32 stays a bound
+                self._factor = 1.0
         self._state = state
 
     def knows(self, begin: int, end: int) -> bool:
@@ -68,12 +76,12 @@ class Memory:
 
     def widths(self, begin: int, end: int) -> FloatArray:
         """What the widths, true or computed, do not exceed, `(end - begin,)`."""
-        return self._widths[begin:end].astype(np.float64)
+        return np.multiply(self._widths[begin:end], self._factor, dtype=np.float64)
 
     def remember(self, arms: slice | IntArray, widths: FloatArray) -> None:
         """Keep what the true widths of these arms do not exceed."""
         with np.errstate(over="ignore"):
-            self._widths[arms] = widths * (1 + MARGIN) + np.finfo(np.float32).tiny
+            self._widths[arms] = widths * ((1 + MARGIN) / self._factor) + np.finfo(np.float32).tiny
 
 
 _memories: "WeakKeyDictionary[Table, WeakKeyDictionary[object, Memory]]" = WeakKeyDictionary()

@@ -91,7 +91,7 @@ class Round:
         """
         thresholds = ranks.nothing_known
         if known is not None and known[0].size:
-            _, thresholds = ranks.reduce(known[0], scoring.score(known[1], known[0])[0].value, key)
+            _, thresholds = ranks.reduce(known[0], scoring.score(known[1], known[0]).value, key)
         return cls(scoring.of_part(None, 0), replace(ranks, of_arm=None, begin=0), key, thresholds)
 
     def look_through(self, part: Part, groups: NDArray[Any] | None, caps: FloatArray | None) -> Found:

@@ -1,6 +1,7 @@
 """A policy's scores for one round, asked for a part of the arms at a time."""
 
 import copy
+from functools import cached_property
 from threading import local
 from typing import Any, Protocol, Self
 
@@ -35,19 +36,25 @@ class Scorer(Protocol):
 
 
 class AssumedArms(Arms):
-    """Arms with the means and widths that they might have."""
+    """The arms of a block with the means and widths that they might have."""
 
     def __init__(
         self,
         X: NDArray[Any],
         state: RidgeState,
         caps: FloatArray | None,
-        places: IntArray,
+        block: slice,
         mean: FloatArray,
         width: FloatArray,
     ) -> None:
-        self.X, self.state, self.caps, self.places, self.some_of_many = X, state, caps, places, True
+        self.X, self.state, self.caps, self.some_of_many = X, state, caps, True
         self.mean_and_width = mean, width
+        self._block = block
+
+    @cached_property
+    def places(self) -> IntArray:
+        """Where the arms stand among all arms, `(n_arms,)`."""
+        return np.arange(self._block.start, self._block.stop)
 
 
 class Scoring:
@@ -66,10 +73,14 @@ class Scoring:
         self._twins = local()
         self.has_range = hasattr(policy, "lowest_score") and hasattr(policy, "highest_score")
 
-    def score(self, X: NDArray[Any], places: IntArray) -> tuple[Any, Arms]:
-        """The exact scores of these arms, and the arms they were computed from."""
-        arms = Arms(X, self.state, self._caps(places), places)
-        return self.score_arms(arms), arms
+    def arms(self, X: NDArray[Any], places: IntArray) -> Arms:
+        """The arms at these places, that have these features."""
+        caps = None if self.caps is None else self.caps[places - self.begin]
+        return Arms(X, self.state, caps, places)
+
+    def score(self, X: NDArray[Any], places: IntArray) -> Any:
+        """The exact scores of these arms."""
+        return self.score_arms(self.arms(X, places))
 
     def score_arms(self, arms: Arms) -> Any:
         """The scores of arms that are given with all that is asked of them."""
@@ -85,9 +96,10 @@ class Scoring:
         highest: FloatArray = self._as_it_was().highest_score(low, high, self.k)
         return highest
 
-    def assumed(self, X: NDArray[Any], places: IntArray, mean: FloatArray, width: FloatArray) -> Arms:
-        """Arms that are taken to have these means and widths."""
-        return AssumedArms(X, self.state, self._caps(places), places, mean, width)
+    def assumed(self, X: NDArray[Any], block: slice, mean: FloatArray, width: FloatArray) -> Arms:
+        """The arms of a block, taken to have these means and widths."""
+        caps = None if self.caps is None else self.caps[block.start - self.begin : block.stop - self.begin]
+        return AssumedArms(X, self.state, caps, block, mean, width)
 
     def of_part(self, caps: FloatArray | None, begin: int) -> Self:
         """The same for arms from place `begin` on alone, that have these caps."""
@@ -101,9 +113,7 @@ class Scoring:
         row: `(1, n_features)`, an arm to score.
         """
         scored = self._as_it_was()
-        scored.score_all(
-            Arms(row, self.state, self._caps(np.zeros(1, dtype=np.int64)), np.zeros(1, dtype=np.int64)), self.k
-        )
+        scored.score_all(self.arms(row, np.zeros(1, dtype=np.int64)), self.k)
         rng.bit_generator.state = scored.rng.bit_generator.state
         self.key = draw_key(rng)
         return self.key
@@ -125,6 +135,3 @@ class Scoring:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _twins=local())
-
-    def _caps(self, places: IntArray) -> FloatArray | None:
-        return None if self.caps is None else self.caps[places - self.begin]

@@ -54,8 +54,8 @@ class Table:
         """Rows of features in memory, or in a `numpy.memmap`, that will not change: `(n_arms, n_features)`.
 
         float32 and float64 in C order are used where they are, anything else is copied. `ids`: `(n_arms,)`, whole
-        numbers or strings, no two the same. float32_copy: from the second round of many arms on, keep the features in
-        float32 beside float64, half as large, for a first look that is twice as fast; not for a `numpy.memmap`.
+        numbers or strings, no two the same. float32_copy: also keep the features in float32, half as large, so that a
+        round reads half as much; not for a `numpy.memmap`. The copy is made here, so that no round has to wait for it.
         """
         refuse_dask("features", X)
         array = _own_features(X)
