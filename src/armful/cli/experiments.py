@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from armful.cli.tables import show
 from armful.experiments import comparison, report, reproduction
 from armful.experiments.cluster import connected
 from armful.experiments.plan import EXAMPLE, read_plan, size_name
@@ -84,7 +85,9 @@ def compare(
         out.mkdir(parents=True, exist_ok=True)
         with _progress("comparing", len(cells)) as advance:
             results = run_cells(cells, out / "cells", crew=crew, progress=advance)
-    typer.echo(f"report: {comparison.write(wanted, results, out)}")
+    report_path = comparison.write(wanted, results, out)
+    show(comparison.standings(wanted, results), Console(highlight=False))
+    typer.echo(f"report: {report_path}")
 
 
 def _crew(workers: int | None, cluster: str | None) -> AbstractContextManager[Crew]:

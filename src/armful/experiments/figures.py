@@ -48,7 +48,7 @@ class Figure:
 
     def save(self, path: Path, styles: dict[str, int]) -> None:
         """Draw to `path.png` and `path.svg`."""
-        canvas = Canvas(figsize=(8.2, 4.8), layout="constrained", dpi=150)
+        canvas = Canvas(figsize=(7.0, 4.6), layout="constrained", dpi=150)
         FigureCanvasAgg(canvas)
         draw(self, canvas.subplots(), styles)
         for ending, metadata in (("png", {}), ("svg", {"Date": None})):
@@ -168,7 +168,7 @@ def _label_ends(figure: Figure, axes: Axes, styles: dict[str, int]) -> None:
     """Names beside the ends of the lines, moved apart where they would overlap."""
     lines = sorted(figure.lines, key=lambda line: line.y[-1])
     heights = (axes.transData - axes.transAxes).transform([(line.x[-1], line.y[-1]) for line in lines])[:, 1]
-    for line, place in zip(lines, _apart(heights, gap=0.055), strict=True):
+    for line, place in zip(lines, _apart(heights, gap=0.062), strict=True):
         colour = PALETTE[styles[line.name] % len(PALETTE)]
         arrow: dict[str, Any] = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2}
         arrow["relpos"] = (0, 0.5)  # from the middle of the name's left side, so that it crosses no other name
@@ -178,7 +178,7 @@ def _label_ends(figure: Figure, axes: Axes, styles: dict[str, int]) -> None:
             xytext=(1.05, place),
             textcoords="axes fraction",
             color=ink(colour),
-            fontsize=9,
+            fontsize=10,
             va="center",
             parse_math=False,  # a $ in a name is a $
             arrowprops=arrow,

@@ -6,18 +6,21 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+from armful.experiments.pairs import Difference
+
 STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.55 system-ui, sans-serif; color: #1c1c1c; background: #fff; max-width: 60rem; margin: 2rem auto;
        padding: 0 1.2rem; }
 h1 { font-size: 1.7rem; line-height: 1.25; } h2 { font-size: 1.25rem; margin-top: 2.6rem; }
-figure { margin: 1.2rem 0; } figure img { width: 100%; height: auto; }
+figure { margin: 1.2rem 0; } figure img { width: 100%; max-width: 46rem; height: auto; }
 figcaption, .note { color: #555; font-size: .93rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .93rem; margin: .8rem 0; }
 th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e2e2e2; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; padding-left: 0; }
 th { border-bottom: 2px solid #888; font-weight: 600; white-space: normal; vertical-align: bottom; max-width: 9rem; }
+ul { padding-left: 1.3rem; } code { overflow-wrap: anywhere; } td code { overflow-wrap: normal; }
 code { background: #f3f3f3; padding: 0 .25em; border-radius: 3px; } li { margin: .25rem 0; }
 """
 
@@ -49,10 +52,11 @@ def bullets(items: Iterable[str]) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of texts; all but the first column are numbers."""
+    """A table of texts; all but the first column are numbers. A wide one scrolls within the page."""
     head = "".join(f"<th>{_inline(column)}</th>" for column in columns)
     body = "".join("<tr>" + "".join(f"<td>{_inline(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    content = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="scroll" tabindex="0"><table>{content}</table></div>'
 
 
 def image(path: Path, caption: str) -> str:
@@ -71,6 +75,15 @@ def plus_minus(mean: float, stderr: float) -> str:
         return f"{mean:,.1f}"
     digits = 1 if stderr < 9.95 else 0
     return f"{mean:,.{digits}f} ± {stderr:,.{digits}f}"
+
+
+def interval(difference: Difference) -> str:
+    """A difference with the ends of its interval, to the digits that the width of it leaves."""
+    if not math.isfinite(difference.half_width):
+        return f"{difference.mean:+,.1f}"
+    digits = 1 if difference.half_width < 9.95 else 0
+    mean, low, high = (f"{value:+,.{digits}f}" for value in (difference.mean, difference.low, difference.high))
+    return f"{mean} ({low} to {high})"
 
 
 def code(name: str) -> str:

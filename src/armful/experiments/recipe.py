@@ -50,6 +50,12 @@ class Recipe:
         """The name of the class alone."""
         return self.kind.rpartition(":")[2]
 
+    @property
+    def short_kind(self) -> str:
+        """The class as a reader knows it: a file without its folder."""
+        place, separator, name = self.kind.rpartition(":")
+        return f"{Path(place).name if place.endswith('.py') else place}{separator}{name}"
+
     def takes(self, option: str) -> bool:
         """Whether the class has an option of this name."""
         takes_any = False
