@@ -26,20 +26,6 @@ def as_generator(seed: Seed, name: str = "rng") -> Generator:
         raise ValueError(f"{name} must be a whole number of at least 0, a Generator or None, got {seed!r}") from None
 
 
-class PutBack:
-    """Puts a generator back where it was if what happens inside fails."""
-
-    def __init__(self, generator: Generator) -> None:
-        self.bits = generator.bit_generator
-
-    def __enter__(self) -> None:
-        self.before = self.bits.state
-
-    def __exit__(self, failed: type[BaseException] | None, *what: object) -> None:
-        if failed is not None:
-            self.bits.state = self.before
-
-
 class Streams:
     """One generator per repetition; draws as a generator does, with the repetitions as the leading axis.
 

@@ -326,11 +326,7 @@ def test_foreign_files_are_refused(saved):
             {"class": "their.module:Policy"},
             "holds a policy of class their.module:Policy; import the module that defines it, then load again",
         ),
-        (
-            {"options": {"n_features": D, "color": 1}},
-            "does not fit CappedC2UCB of this armful: "
-            "CappedC2UCB.__init__() got an unexpected keyword argument 'color'",
-        ),
+        ({"options": {"n_features": D, "color": 1}}, None),
         (
             {"options": {"n_features": D, "cap": -1.0}},
             "does not fit CappedC2UCB of this armful: cap must be positive, got -1.0; it is B, the largest mean reward",

@@ -14,6 +14,7 @@ from armful.constraints.selection import Selection
 from armful.policies.choice import Choice
 from armful.policies.explanation import Problem
 from armful.policies.scores import Scores
+from armful.policies.sharing import Turn
 from armful.scan import Table
 from armful.scan.choosing import RankedConstraint, choose_from
 from armful.scan.cluster import ClusterArms
@@ -27,11 +28,14 @@ if TYPE_CHECKING:
 
 def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:
     """The choice of a policy, looking closely only at the arms that could be chosen."""
-    scoring = Scoring(policy, constraint.k, policy.check_caps(caps, rows.n_arms))
+    constraint.refuse_misfit(rows.n_arms)
+    caps = policy.check_caps(caps, rows.n_arms)
     with remembering(rows, policy) as memory:
-        picked, features, scores = choose_from(rows, scoring, constraint, policy.generator, memory)
-        i = picked.indices
-        ids = rows.ids_of(i)
+        scoring, turn = _begun(policy, constraint.k, caps, rows.take(np.zeros(1, dtype=np.int64)))
+        with turn:
+            picked, features, scores = choose_from(rows, scoring, constraint, memory)
+            i = picked.indices
+            ids = rows.ids_of(i)
         if memory is not None:
             memory.keep(i, features)
     return _chosen(picked, features, ids, scores, partial(_all_scored, scoring, rows, constraint, i))
@@ -46,10 +50,26 @@ def choose_on_cluster(
         features, ids = arms.take(np.arange(arms.n_arms))
         choice = policy.choose(features, constraint, caps=caps)
         return choice if ids is None else replace(choice, ids=ids[choice.indices])
-    scoring = Scoring(policy, constraint.k, policy.check_caps(caps, arms.n_arms))
-    picked, features, ids = arms.choose(scoring, constraint, policy.generator, policy)
+    constraint.refuse_misfit(arms.n_arms)
+    scoring, turn = _begun(policy, constraint.k, policy.check_caps(caps, arms.n_arms), np.ones((1, arms.n_features)))
+    with turn:
+        picked, features, ids = arms.choose(scoring, constraint, policy)
     scores = scoring.score(features, picked.indices) if picked.indices.size else None
     return _chosen(picked, features, ids, scores, partial(_not_here, arms.n_arms))
+
+
+def _begun(policy: "Policy", k: int, caps: FloatArray | None, row: FloatArray) -> tuple[Scoring, Turn]:
+    """The scores of a round by one state of the policy, with all that is drawn for it: the rest needs no locks.
+
+    row: `(1, n_features)`, an arm to score.
+    """
+    with policy.thread_locks.drawing:
+        turn = Turn(policy.thread_locks, policy.generator)
+        with turn:
+            with policy.thread_locks.state:
+                scoring = Scoring(policy, k, caps)
+            scoring.key_for_ties(policy.generator, row)
+    return scoring, turn
 
 
 def _chosen(

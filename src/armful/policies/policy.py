@@ -1,7 +1,6 @@
 """What all policies share: choose, learn, forget, merge, save."""
 
 import copy
-import inspect
 import os
 import warnings
 from collections.abc import Sequence
@@ -15,13 +14,14 @@ from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.constraints import Constraint
-from armful.files import npz_format
 from armful.objectives import Objective
 from armful.policies.choice import Choice
 from armful.policies.explanation import Problem
 from armful.policies.from_many import choose_from_many, choose_on_cluster
+from armful.policies.saving import option_names, save
 from armful.policies.scores import Scores
-from armful.randomness import PutBack, Seed, Streams, as_generator
+from armful.policies.sharing import Locks, Turn
+from armful.randomness import Seed, Streams, as_generator
 from armful.ridge import RidgeState
 from armful.scan import Table
 from armful.scan.choosing import RankedConstraint
@@ -41,6 +41,9 @@ class Policy:
     written for arrays with leading axes (`(..., n_arms)`), so that it also runs many repetitions at once; one that
     cannot sets `batched = False` and is simulated one repetition at a time.
 
+    Threads may share a policy: no observation is lost, and each choice sees one state. What a subclass changes beside
+    that in methods of its own is for it to protect.
+
     >>> from armful.constraints import TopK
     >>> class Greedy(Policy):
     ...     def score(self, arms, k):
@@ -58,9 +61,13 @@ class Policy:
     samples: ClassVar[bool] = False
     """Whether it is a Thompson sampler, whose guarantees need an exact choice."""
 
+    thread_locks = Locks()
+    """Each policy has its own; this is for one that was restored without."""
+
     def __init__(self, *, n_features: int, ridge: float = 1.0, seed: Seed = None) -> None:
         self._state = RidgeState(n_features=n_features, ridge=ridge)
         self.rng: Generator | Streams = as_generator(seed, "seed")
+        self.thread_locks = Locks()
 
     def score(self, arms: Arms, k: int) -> Scores | FloatArray:
         """The score of every arm, `(..., n_arms)`, when at most `k` are to be chosen: the one method to write."""
@@ -90,16 +97,17 @@ class Policy:
             raise ValueError(f"constraint must be one of armful's or your own, like TopK(10), got {constraint!r}")
         if client is not None or is_dask(X):
             refuse_undivided(self, constraint, objective)
-            with self._unchanged_if_refused():
-                return choose_on_cluster(self, X, cast(RankedConstraint, constraint), caps, client)
+            return choose_on_cluster(self, X, cast(RankedConstraint, constraint), caps, client)
         if objective is None and (rows := many_arms(X, self.n_features, constraint, self)) is not None:
-            with self._unchanged_if_refused():
-                return choose_from_many(self, rows, cast(RankedConstraint, constraint), caps)
-        arms = self._arms(X, caps)
+            return choose_from_many(self, rows, cast(RankedConstraint, constraint), caps)
         if isinstance(X, Table):
             refuse_too_many(X, constraint, objective)
-        with self._unchanged_if_refused():
-            problem = Problem(arms, self.score_all(arms, constraint.k), constraint, objective)
+        locks = self.thread_locks
+        with locks.drawing, Turn(locks, self.generator):
+            with locks.state:  # others may learn again while the best set is looked for
+                arms = self._arms(X, caps)
+                scores = self.score_all(arms, constraint.k)
+            problem = Problem(arms, scores, constraint, objective)
             picked = problem.solve(constraint, self.generator)
         if self.samples and picked.ratio != 1:
             warnings.warn(
@@ -107,7 +115,7 @@ class Policy:
                 "number of rounds; an optimistic policy such as CappedC2UCB does not",
                 stacklevel=2,
             )
-        i, scores = picked.indices, problem.scores
+        i = picked.indices
         return Choice(
             indices=i,
             features=arms.rows(i),
@@ -123,9 +131,9 @@ class Policy:
 
     def scores(self, X: ArrayLike | Table, k: int, *, caps: ArrayLike | None = None) -> FloatArray:
         """The score of every row of `X`, `(n_arms,)`, when at most `k` are to be chosen."""
-        arms = self._arms(X, caps)
-        with self._unchanged_if_refused():
-            return self.score_all(arms, checks.count("k", k)).value
+        locks = self.thread_locks
+        with locks.drawing, Turn(locks, self.generator), locks.state:
+            return self.score_all(self._arms(X, caps), checks.count("k", k)).value
 
     def learn(
         self,
@@ -148,17 +156,23 @@ class Policy:
         if client is not None or is_dask(features):
             self.merge(learned_on(client, features, rewards, weights, shock, like=self.state))
             return
-        self._state = self._state.learn(features, rewards, weights=weights, shock=shock)
+        locks = self.thread_locks
+        with locks.learning:
+            new = self._state.learn(features, rewards, weights=weights, shock=shock)
+            with locks.state:
+                self._state = new
 
     def discount(self, factor: float) -> None:
         """Let what was learned count `factor` (0 to 1) as much, for a world that drifts."""
-        self._state = self._state.discount(factor)
+        with self.thread_locks.learning:
+            self.state = self._state.discount(factor)
 
     def merge(self, state: RidgeState) -> None:
         """Also know what another learner's state knows; nothing that both saw may be in both."""
         if not isinstance(state, RidgeState):
             raise ValueError(f"merge takes a RidgeState, like another policy's .state, got {type(state).__name__}")
-        self._state = self._state + state
+        with self.thread_locks.learning:
+            self.state = self._state + state
 
     # -- what is known -------------------------------------------------------------------------------
 
@@ -172,7 +186,8 @@ class Policy:
         if not isinstance(state, RidgeState):
             raise ValueError(f"state must be a RidgeState, got {type(state).__name__}")
         self._state.refuse_unlike(state)
-        self._state = state
+        with self.thread_locks.learning, self.thread_locks.state:
+            self._state = state
 
     @property
     def n_features(self) -> int:
@@ -187,7 +202,7 @@ class Policy:
     @property
     def options(self) -> dict[str, Any]:
         """What the policy was made with, but for the seed."""
-        return {name: getattr(self, name) for name in _option_names(type(self)) if name != "seed"}
+        return {name: getattr(self, name) for name in option_names(type(self)) if name != "seed"}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
@@ -223,17 +238,7 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write options, state and random generator to an open format; `armful.load` goes on from there."""
-        kind, generator = type(self), self.generator
-        try:
-            header = {
-                "class": f"{kind.__module__}:{kind.__qualname__}",
-                "options": self.options,
-                "ridge": self.ridge,
-                "generator": generator.bit_generator.state,
-            }
-            npz_format.write(path, "policy", header, self.state.to_arrays())
-        except (TypeError, AttributeError) as error:
-            raise ValueError(f"{kind.__name__} has an option that cannot be saved: {error}") from None
+        save(self, path)
 
     # -- inside --------------------------------------------------------------------------------------
 
@@ -266,9 +271,6 @@ class Policy:
             raise ValueError(f"{type(self).__name__} takes no caps; CappedC2UCB does")
         return checks.caps(caps, n_arms)
 
-    def _unchanged_if_refused(self) -> PutBack:
-        return PutBack(self.generator)
-
     @property
     def generator(self) -> Generator:
         """Where a single learner draws from."""
@@ -279,17 +281,3 @@ class Policy:
 
 def _given(problem: Problem) -> Problem:
     return problem
-
-
-def _option_names(kind: type[Policy]) -> list[str]:
-    """The named parameters of the class and, where it passes the rest on, of its parents."""
-    names: list[str] = []
-    for ancestor in kind.__mro__:
-        if "__init__" not in vars(ancestor) or ancestor is object:
-            continue
-        parameters = inspect.signature(ancestor).parameters.values()
-        named = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        names += [name for name in named if name not in names]
-        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
-            break
-    return names

@@ -3,7 +3,6 @@
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.random import Generator
 
 from armful.checks import FloatArray, IntArray
 from armful.constraints.ranks import Ranks
@@ -59,14 +58,13 @@ class Pool:
 
 
 def choose_from(
-    rows: Rows, scoring: Scoring, constraint: RankedConstraint, rng: Generator, memory: Memory | None
+    rows: Rows, scoring: Scoring, constraint: RankedConstraint, memory: Memory | None
 ) -> tuple[Selection, FloatArray, Any]:
     """The best set of all arms, exactly the one that scoring each in float64 would give, its features and its scores.
 
-    memory: what is known of these arms from earlier rounds, if they are the same ones.
+    scoring: with the key for ties. memory: what is known of these arms from earlier rounds, if they are the same ones.
     """
-    constraint.refuse_misfit(rows.n_arms)
-    key = scoring.key_for_ties(rng, rows.take(np.zeros(1, dtype=np.int64)))
+    key = scoring.key
     if memory is not None:
         memory.bring_to(scoring.state)
     ranks = constraint.ranks

@@ -10,7 +10,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from armful import checks
@@ -85,18 +84,17 @@ class ClusterArms:
         return cls(crew, ends, n_features, [(pickle.dumps(X), 0)] * (ends.size - 1), _table_name(X))
 
     def choose(
-        self, scoring: Scoring, constraint: RankedConstraint, rng: Generator, policy: object
+        self, scoring: Scoring, constraint: RankedConstraint, policy: object
     ) -> tuple[Selection, FloatArray, NDArray[Any] | None]:
         """The best set of all arms, exactly as scoring each of them in one place gives it; their features and ids.
 
-        policy: whose choice it is. What it chose last from the same arms tells at once which arms are not worth a look.
+        scoring: with the key for ties. policy: whose choice it is. What it chose last from the same arms tells at once
+        which arms are not worth a look.
         """
-        constraint.refuse_misfit(self.n_arms)
-        key = scoring.key_for_ties(rng, np.ones((1, self.n_features)))
         hashable = type(policy).__hash__ is not None  # else it cannot be told from others
         last = _last.get(policy) if hashable else None
         known = None if last is None or self._name is None or last[0] != self._name else last[1:]
-        picked = self._best(Round.of(scoring, constraint.ranks, key, known), constraint, scoring.caps)
+        picked = self._best(Round.of(scoring, constraint.ranks, scoring.key, known), constraint, scoring.caps)
         features, ids = self.take(picked.indices)
         if hashable:
             _last[policy] = self._name, picked.indices, features
