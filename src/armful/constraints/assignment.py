@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
 from armful.constraints.groups import Groups
-from armful.constraints.matching import Pairs, best_pairs, largest_number, too_few_columns
+from armful.constraints.matching import Matcher, Pairs, largest_number, too_few_columns
 from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
@@ -31,9 +31,10 @@ class Assignment(Changeable):
     every_row, every_column: each is used exactly as often as its capacity says; otherwise no arm of negative score
         is taken, and arms that score exactly 0 are added in random order while they fit.
 
-    Exact for scores of any sign. If rows (or columns) are used once and all fit a matrix of 4 million, by scipy's
-    shortest augmenting paths (Crouse 2016, Jonker and Volgenant 1987); otherwise by the dual simplex of HiGHS: the
-    constraints are totally unimodular, so that a vertex of the relaxation is a set. Ties are broken at random.
+    Exact for scores of any sign, by scipy's shortest augmenting paths (Jonker and Volgenant 1987, Crouse 2016), on a
+    dense or a sparse matrix (docs/decisions/0014). Where the row and the column of a pair may both be used more than
+    once, by the dual simplex of HiGHS: the constraints are totally unimodular, so that a vertex of the relaxation is
+    a set. Ties are broken at random.
 
     >>> workers, tasks = ["ann", "ann", "bob", "bob"], ["paint", "drive", "paint", "drive"]
     >>> Assignment(workers, tasks).best([5.0, 4.0, 4.0, 1.0]).indices
@@ -89,6 +90,10 @@ class Assignment(Changeable):
             raise ValueError("Assignment allows the empty set only; raise a capacity")
         return largest
 
+    @cached_property
+    def _matcher(self) -> Matcher:
+        return Matcher(self._pairs)
+
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The assignment with the largest sum of scores, in rising order of index."""
         return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
@@ -98,11 +103,14 @@ class Assignment(Changeable):
         values = check_scores(scores)
         if values.size != self.n_arms:
             raise ValueError(f"Assignment has {self.n_arms} pairs, got {values.size} scores")
-        allowed = np.ones(self.n_arms, dtype=bool)
-        allowed[required] = allowed[excluded] = False
-        rest = self._pairs.left(required)
-        self._refuse_overfull(rest)
-        chosen = best_pairs(rest, values, np.flatnonzero(allowed), rng)
+        matcher = self._matcher
+        if required.size or excluded.size:
+            allowed = np.ones(self.n_arms, dtype=bool)
+            allowed[required] = allowed[excluded] = False
+            rest = self._pairs.left(required)
+            self._refuse_overfull(rest)
+            matcher = Matcher(rest, np.flatnonzero(allowed))
+        chosen = matcher.best(values, rng)
         if chosen is None:
             raise InfeasibleError("no assignment has all the required pairs and none of the excluded")
         indices = np.sort(np.concatenate([required, chosen]))

@@ -11,11 +11,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
+from armful.constraints.bipartite import Bipartite, best_matching
 from armful.constraints.programs import Rows, SparseMatrix, for_highs, maximise, sparse
 from armful.constraints.selection import NO_ARMS
 
-LARGEST_MATRIX = 4_000_000
-"""Entries of a dense matrix of scores; beyond this a linear programme over the pairs that are there."""
+MOST_COPIES = 4_000_000
+"""Pairs of copies of rows and columns; with more of them, a linear program over the pairs themselves is solved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,25 +40,73 @@ class Pairs:
             column_capacity=self.column_capacity - used_columns,
         )
 
+    @property
+    def asks_for_some(self) -> bool:
+        """Whether the empty set is not enough."""
+        return bool((self.every_row and self.row_capacity.any()) or (self.every_column and self.column_capacity.any()))
+
+    def trimmed(self, arms: IntArray) -> "Pairs":
+        """The same for these arms alone: a capacity that is not asked for is at most the number of arms."""
+        rows = np.bincount(self.row[arms], minlength=self.row_capacity.size)
+        columns = np.bincount(self.column[arms], minlength=self.column_capacity.size)
+        return replace(
+            self,
+            row_capacity=self.row_capacity if self.every_row else np.minimum(self.row_capacity, rows),
+            column_capacity=self.column_capacity if self.every_column else np.minimum(self.column_capacity, columns),
+        )
+
     def transposed(self) -> "Pairs":
         """Rows as columns and columns as rows."""
         return Pairs(self.column, self.row, self.column_capacity, self.row_capacity, self.every_column, self.every_row)
 
 
-def best_pairs(pairs: Pairs, scores: FloatArray, arms: IntArray, rng: Generator) -> IntArray | None:
-    """The best of these arms `(n,)`, in no particular order; None if `every_row` or `every_column` cannot be met."""
-    must = pairs.every_row or pairs.every_column
-    open_ = (pairs.row_capacity[pairs.row[arms]] > 0) & (pairs.column_capacity[pairs.column[arms]] > 0)
-    arms = arms[open_]
-    wanted = arms if must else arms[scores[arms] > 0]
-    if wanted.size == 0:
-        short = (pairs.every_row and pairs.row_capacity.any()) or (pairs.every_column and pairs.column_capacity.any())
-        chosen: IntArray | None = None if short else NO_ARMS
-    else:
-        chosen = (_by_augmenting_paths if _fits_a_matrix(pairs) else _by_simplex)(pairs, scores, wanted, rng)
-    if chosen is None or must:
-        return chosen
-    return np.concatenate([chosen, _that_fit(pairs.left(chosen), arms[scores[arms] == 0], rng)])
+class Matcher:
+    """Finds the best of some arms; all that depends on rows and columns only is worked out once.
+
+    arms: those to choose from, by default all.
+    """
+
+    def __init__(self, pairs: Pairs, arms: IntArray | None = None) -> None:
+        arms = np.arange(pairs.row.size) if arms is None else arms
+        open_ = (pairs.row_capacity[pairs.row[arms]] > 0) & (pairs.column_capacity[pairs.column[arms]] > 0)
+        self.arms = arms[open_]
+        self.pairs = pairs.trimmed(self.arms)
+        self.must = pairs.every_row or pairs.every_column
+        order = np.lexsort((pairs.column[self.arms], pairs.row[self.arms]))
+        self._by_pair = self.arms[order]
+        row, column = pairs.row[self._by_pair], pairs.column[self._by_pair]
+        first = np.ones(row.size, dtype=np.bool_)
+        first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
+        self._firsts, self._pair = np.flatnonzero(first), np.cumsum(first) - 1
+        self._graph, self._pair_of_edge = _copied(self.pairs, row[first], column[first])
+
+    def best(self, scores: FloatArray, rng: Generator) -> IntArray | None:
+        """Return the best arms, in no particular order; None if `every_row` or `every_column` cannot be met."""
+        if self.arms.size == 0:
+            return None if self.pairs.asks_for_some else NO_ARMS
+        chosen = self._by_simplex(scores, rng) if self._graph is None else self._by_matching(self._graph, scores, rng)
+        if chosen is None or self.must:
+            return chosen
+        nothing = self.arms[scores[self.arms] == 0]
+        return np.concatenate([chosen, _that_fit(self.pairs.left(chosen), nothing, rng)]) if nothing.size else chosen
+
+    def _by_simplex(self, scores: FloatArray, rng: Generator) -> IntArray | None:
+        arms = self.arms if self.must else self.arms[scores[self.arms] > 0]
+        return _by_simplex(self.pairs, scores, arms, rng) if arms.size else NO_ARMS
+
+    def _by_matching(self, graph: Bipartite, scores: FloatArray, rng: Generator) -> IntArray | None:
+        arms = self._by_pair if self._firsts.size == self._pair.size else self._best_of_parallel(scores, rng)
+        arm_of_edge = arms if self._pair_of_edge is None else arms[self._pair_of_edge]
+        edges = best_matching(graph, scores[arm_of_edge], rng)
+        return None if edges is None else arm_of_edge[edges]
+
+    def _best_of_parallel(self, scores: FloatArray, rng: Generator) -> IntArray:
+        """The best arm of each pair of row and column, at random where several are."""
+        values = scores[self._by_pair]
+        best = np.maximum.reduceat(values, self._firsts)[self._pair] == values
+        lot = np.where(best, rng.permutation(values.size), -1)
+        arms: IntArray = self._by_pair[np.maximum.reduceat(lot, self._firsts)[self._pair] == lot]
+        return arms
 
 
 def largest_number(pairs: Pairs) -> int:
@@ -96,34 +145,29 @@ def too_few_columns(pairs: Pairs) -> tuple[list[int], list[int], int]:
     return rows.tolist(), columns.tolist(), int(given[rows].sum())
 
 
-def _fits_a_matrix(pairs: Pairs) -> bool:
-    """Whether one side is used once only (else a pair could be used twice) and copies of all rows and columns fit."""
-    rows, columns = np.maximum(pairs.row_capacity, 0), np.maximum(pairs.column_capacity, 0)
-    once = rows.max() <= 1 or columns.max() <= 1
-    return bool(once and rows.sum() * columns.sum() <= LARGEST_MATRIX and rows.size * columns.size <= LARGEST_MATRIX)
+def _copied(pairs: Pairs, row: IntArray, column: IntArray) -> tuple[Bipartite | None, IntArray | None]:
+    """Return a graph with as many copies of a row or column as its capacity, and the pair that each edge stands for.
 
-
-def _by_augmenting_paths(pairs: Pairs, scores: FloatArray, arms: IntArray, rng: Generator) -> IntArray | None:
-    """By scipy's linear_sum_assignment, with as many copies of a row or column as its capacity says."""
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
-
-    n_rows, n_columns = pairs.row_capacity.size, pairs.column_capacity.size
-    rows = rng.permutation(np.repeat(np.arange(n_rows), pairs.row_capacity))
-    columns = rng.permutation(np.repeat(np.arange(n_columns), pairs.column_capacity))
-    if (pairs.every_row and rows.size > columns.size) or (pairs.every_column and columns.size > rows.size):
-        return None
-    arms = rng.permutation(arms)
-    arms = arms[np.argsort(scores[arms], kind="stable")]  # of parallel arms the best is written last
-    arm_of = np.full((n_rows, n_columns), -1)
-    arm_of[pairs.row[arms], pairs.column[arms]] = arms
-    arm_of = arm_of[np.ix_(rows, columns)]
-    nobody = -np.inf if pairs.every_row or pairs.every_column else 0.0
-    matrix = np.where(arm_of >= 0, scores[arm_of], nobody)
-    try:
-        chosen: IntArray = arm_of[linear_sum_assignment(matrix, maximize=True)]
-    except ValueError:  # infeasible
-        return None
-    return chosen[chosen >= 0]
+    row, column: the pairs, each once, in rising order. Instead of 0, 1, 2, ... no pairs are returned. No graph
+    is returned where a pair could be used twice, as both of its sides can be, or where there are too many copies.
+    """
+    rows, columns = pairs.row_capacity, pairs.column_capacity
+    number = rows[row] * columns[column]
+    if (rows.max() > 1 and columns.max() > 1) or number.sum() > max(row.size, MOST_COPIES):
+        return None, None
+    pair = np.repeat(np.arange(row.size), number)
+    copy = np.arange(pair.size) - np.repeat(np.cumsum(number) - number, number)
+    first_row, first_column = np.cumsum(rows) - rows, np.cumsum(columns) - columns
+    row_copy = first_row[row[pair]] + copy % rows[row[pair]]
+    column_copy = first_column[column[pair]] + copy // rows[row[pair]]
+    sizes = int(rows.sum()), int(columns.sum())
+    every = pairs.every_row, pairs.every_column
+    if every == (False, True):
+        row_copy, column_copy, sizes, every = column_copy, row_copy, sizes[::-1], every[::-1]
+    order = np.lexsort((column_copy, row_copy))
+    graph = Bipartite(*sizes, row_copy[order], column_copy[order], *every)
+    in_order = pair.size == row.size and bool((order[1:] > order[:-1]).all())
+    return graph, None if in_order else pair[order]
 
 
 def _by_simplex(pairs: Pairs, scores: FloatArray, arms: IntArray, rng: Generator) -> IntArray | None:
