@@ -10,6 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from armful import InfeasibleError
+from armful.constraints import path_network
 from armful.constraints.path_network import Network
 from armful.constraints.path_program import best_by_program
 from armful.constraints.paths import Path
@@ -226,6 +227,36 @@ def test_all_four_algorithms_agree_where_they_apply(question):
     if network.places is not None:
         assert labels is not None
         assert network.labels_in_order(gains)[network.target] == pytest.approx(best, abs=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(questions(), st.booleans(), st.booleans())
+def test_the_answer_is_the_best_of_all_paths_by_the_algorithms_for_large_graphs(question, directed, costs):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(path_network, "FEW_ARCS", 0)
+        check_against_enumeration(question, directed, costs)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_every_node_that_a_best_path_can_pass_has_the_label_that_scipy_gives(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    edges = np.vstack([np.column_stack([np.arange(59), np.arange(1, 60)]), rng.integers(60, size=(180, 2))])
+    network = network_of(Path(edges, 0, 59))
+    gains = -rng.integers(0, 4, network.arm.size).astype(float)  # many zeros, many ties
+    few = network.labels_of_costs(gains)
+    monkeypatch.setattr(path_network, "FEW_ARCS", 0)
+    many = network.labels_of_costs(gains)
+    near = many >= many[network.target]
+    assert (few[near] == many[near]).all()
+    assert (few <= many).all()
+
+
+def test_a_small_graph_needs_no_sparse_matrix(monkeypatch):
+    """What scipy needs to begin would take longer than the path itself."""
+    edges = np.vstack([np.column_stack([np.arange(59), np.arange(1, 60)]), [(0, 58)], [(30, 2)]])
+    constraint = Path(edges, 0, 59, costs=True)
+    monkeypatch.setattr(path_network, "dijkstra", None)
+    assert constraint.best(np.full(61, -1.0)).indices.tolist() == [59, 58]
 
 
 # -- which algorithm -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import heappop, heappush
 from typing import Self
 
 import numpy as np
@@ -11,6 +12,9 @@ from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from armful.checks import FloatArray, IntArray
 from armful.constraints.edges import adjacency, rows_of_graph
+
+FEW_ARCS = 700
+"""With no more arcs than this, Dijkstra's algorithm in Python is the faster one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +77,11 @@ class Network:
         return np.searchsorted(self.head, np.arange(self.n_nodes + 1))
 
     @cached_property
+    def _begins(self) -> list[int]:
+        begins: list[int] = self.begins.tolist()
+        return begins
+
+    @cached_property
     def places(self) -> list[int] | None:
         """The place of each node in an order in which every arc leads forward; None if there is a cycle."""
         following: list[list[int]] = [[] for _ in range(self.n_nodes)]
@@ -111,11 +120,42 @@ class Network:
         return order, self.tail[order].tolist(), self.head[order].tolist()
 
     def labels_of_costs(self, gains: FloatArray) -> FloatArray:
-        """Labels by Dijkstra's algorithm, for gains that are all zero or less."""
+        """Labels by Dijkstra's algorithm, for gains that are all zero or less; below the target's they may be too low.
+
+        So they are in a small network, where Python is done before scipy has begun. `walk` does not look at those.
+        """
+        if gains.size <= FEW_ARCS:
+            return self._labels_near_source((-gains).tolist())
         order, firsts, begins, heads = self._rows
         costs = np.minimum.reduceat(-gains[order], firsts)
         costs_to: FloatArray = dijkstra(rows_of_graph(costs, heads, begins), indices=[self.source])[0]
         return -costs_to
+
+    def _labels_near_source(self, costs: list[float]) -> FloatArray:
+        leaving, target = self._leaving, self.target
+        costs_to = [np.inf] * self.n_nodes
+        costs_to[self.source] = 0.0
+        queue = [(0.0, self.source)]
+        while queue:
+            cost, node = heappop(queue)
+            if cost > costs_to[target]:
+                break
+            if cost > costs_to[node]:
+                continue
+            for arc, head in leaving[node]:
+                through = cost + costs[arc]
+                if through < costs_to[head] and through <= costs_to[target]:
+                    costs_to[head] = through
+                    heappush(queue, (through, head))
+        return -np.array(costs_to)
+
+    @cached_property
+    def _leaving(self) -> list[list[tuple[int, int]]]:
+        """The arcs that leave each node, and where they lead."""
+        leaving: list[list[tuple[int, int]]] = [[] for _ in range(self.n_nodes)]
+        for arc, (tail, head) in enumerate(zip(self.tail.tolist(), self.head.tolist(), strict=True)):
+            leaving[tail].append((arc, head))
+        return leaving
 
     @cached_property
     def _rows(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -177,8 +217,8 @@ class Network:
         return np.array(arcs[::-1], dtype=np.int64)
 
     def _tight(self, node: int, gains: FloatArray, labels: FloatArray, rng: Generator) -> list[int]:
-        begin, end = self.begins[node], self.begins[node + 1]
-        tight = begin + np.flatnonzero(labels[self.tail[begin:end]] + gains[begin:end] == labels[node])
+        begin, end = self._begins[node], self._begins[node + 1]
+        tight = begin + (labels[self.tail[begin:end]] + gains[begin:end] == labels[node]).nonzero()[0]
         chosen: list[int] = (rng.permutation(tight) if tight.size > 1 else tight).tolist()
         return chosen
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from armful.checks import FloatArray, IntArray
 from armful.constraints.edges import Edges, check_given, keep_edges, number_nodes, some_of
 from armful.constraints.path_network import Network, reached
-from armful.constraints.selection import Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 
@@ -29,10 +29,10 @@ class Path(Changeable):
     costs: scores are minus a cost, and an optimistic cost is never a gain: scores above 0 count as 0, in what is
         chosen and in `value`.
 
-    Always exact; how depends on the scores and on the part of the graph that leads from source to target:
-    without cycles, dynamic programming for scores of any sign; all scores zero or less (so always with `costs=True`),
-    Dijkstra's algorithm; no cycle worth going round, Bellman and Ford's; otherwise an integer program by HiGHS, exact
-    to 1e-10 of the largest score for each edge of the path, which may take long and warns on more than 2,000 edges.
+    Always exact; how depends on the scores and on the part of the graph that leads from source to target: all
+    scores zero or less (so always with `costs=True`), Dijkstra's algorithm; without cycles, dynamic programming; no
+    cycle worth going round, Bellman and Ford's algorithm; otherwise an integer program by HiGHS, exact to 1e-10 of the
+    largest score for each edge of the path, which may take long and warns on more than 2,000 edges.
 
     The answer is in the order of the path. `k` is the length of the longest path where there are no cycles, else a
     bound on it: one less than the number of useful nodes.
@@ -76,8 +76,10 @@ class Path(Changeable):
         values = check_scores(scores)
         if values.size != len(self._ends):
             raise ValueError(f"Path has {len(self._ends)} edges, got {values.size} scores")
-        must, must_not = check_given(required, excluded, len(self._ends))
-        network = self._network_given(must, must_not)
+        must, must_not, network = NO_ARMS, NO_ARMS, self._network
+        if np.size(required) or np.size(excluded):
+            must, must_not = check_given(required, excluded, len(self._ends))
+            network = self._network_given(must, must_not)
         values = np.minimum(values, 0.0) if self.costs else values
         arcs = self._best_arcs(network, _scaled(values)[network.arm], must, as_generator(rng))
         if arcs is None:
@@ -100,12 +102,13 @@ class Path(Changeable):
 
     def _best_arcs(self, network: Network, gains: FloatArray, required: IntArray, rng: Generator) -> IntArray | None:
         labels: FloatArray | None
-        if network.places is not None:  # whatever is required was seen to by _network_given
-            labels = network.labels_in_order(gains)
-        elif required.size:
+        acyclic = network.places is not None  # then whatever is required was seen to by _network_given
+        if required.size and not acyclic:
             labels = None
         elif (gains <= 0).all():
             labels = network.labels_of_costs(gains)
+        elif acyclic:
+            labels = network.labels_in_order(gains)
         else:
             labels = network.labels_of_any_sign(gains)
         if labels is not None:
