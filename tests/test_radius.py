@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from armful import RidgeState
-from armful.radius import estimated_noise, log_det_radius, make_radius, theory_radius
+from armful.radius import (
+    estimated_noise,
+    log_det_radius,
+    make_radius,
+    noise_radius,
+    pointwise_radius,
+    theory_radius,
+)
 
 RNG = np.random.default_rng(0)
 X, R = RNG.standard_normal((30, 4)), RNG.standard_normal(30)
@@ -25,6 +32,15 @@ def test_log_det_is_its_formula():
     assert np.isclose(make_radius("logdet", **OPTIONS)(STATE, 7), expected, rtol=1e-12)
 
 
+def test_pointwise_is_the_log_det_radius_without_its_log_det():
+    expected = math.sqrt(0.7**2 * 2 * math.log(1 / 0.05) + 3.0 * 1.3**2)
+    assert np.isclose(make_radius("pointwise", **OPTIONS)(STATE, 7), expected, rtol=1e-12)
+
+
+def test_noise_is_two_standard_errors_fewer_the_more_arms_a_round_teaches():
+    assert np.isclose(make_radius("noise", **OPTIONS)(STATE, 12), 2 * 0.7 / math.sqrt(1 + 12 / 4), rtol=1e-12)
+
+
 def test_theory_with_a_length_counts_the_arms_of_the_coming_round():
     expected = 0.7 * math.sqrt(4 * math.log((1 + 2.0**2 * (30 + 7) / 3.0) / 0.05)) + 1.3 * math.sqrt(3.0)
     assert np.isclose(make_radius("theory", **OPTIONS | {"length": 2.0})(STATE, 7), expected, rtol=1e-12)
@@ -35,21 +51,25 @@ def test_theory_without_a_length_takes_the_squared_norms_that_were_seen():
     assert np.isclose(make_radius("theory", **OPTIONS)(STATE, 7), expected, rtol=1e-12)
 
 
-def test_noise_is_estimated_from_the_residuals():
-    expected = math.sqrt((20 * 0.25 + RSS) / (20 + 30))
-    assert np.isclose(estimated_noise(STATE), expected, rtol=1e-12)
-    assert estimated_noise(RidgeState(n_features=4)) == 0.5
-    for kind, formula in (("logdet", log_det_radius), ("theory", theory_radius)):
-        seen = (
-            {"log_det_gain": STATE.log_det_gain}
-            if kind == "logdet"
-            else {"log_growth": math.log(1 + STATE.squared_norms / 3.0), "n_features": 4}
-        )
-        alpha = formula(noise=expected, norm=1.3, ridge=3.0, delta=0.05, **seen)
-        assert np.isclose(make_radius(kind, **OPTIONS | {"noise": "auto"})(STATE, 7), alpha, rtol=1e-12)
+@pytest.mark.parametrize("guess", [0.5, 8.0])
+def test_noise_is_estimated_from_the_residuals(guess):
+    expected = math.sqrt((20 * guess**2 + RSS) / (20 + 30))
+    assert np.isclose(estimated_noise(STATE, guess), expected, rtol=1e-12)
+    assert estimated_noise(RidgeState(n_features=4), guess) == guess
+    assert estimated_noise(STATE) == estimated_noise(STATE, 0.5)
+    auto = OPTIONS | {"noise": "auto", "guess": guess}
+    own = {"norm": 1.3, "ridge": 3.0, "delta": 0.05}
+    log_growth = math.log(1 + STATE.squared_norms / 3.0)
+    for kind, alpha in {
+        "logdet": log_det_radius(noise=expected, log_det_gain=STATE.log_det_gain, **own),
+        "theory": theory_radius(noise=expected, log_growth=log_growth, n_features=4, **own),
+        "pointwise": pointwise_radius(noise=expected, **own),
+        "noise": noise_radius(noise=expected, k=7, n_features=4),
+    }.items():
+        assert np.isclose(make_radius(kind, **auto)(STATE, 7), alpha, rtol=1e-12), kind
 
 
-@pytest.mark.parametrize("kind", ["logdet", "theory"])
+@pytest.mark.parametrize("kind", ["pointwise", "noise", "logdet", "theory"])
 @pytest.mark.parametrize("noise", [0.7, "auto"])
 @pytest.mark.parametrize("length", [None, 2.0])
 def test_a_batch_has_a_radius_for_each_learner(kind, noise, length):
@@ -68,7 +88,7 @@ def test_log_det_is_smaller_than_theory_here():
 @pytest.mark.parametrize(
     ("radius", "message"),
     [
-        ("theorem", "radius must be one of 'theory', 'logdet', got 'theorem'"),
+        ("theorem", "radius must be one of 'pointwise', 'noise', 'logdet', 'theory', got 'theorem'"),
         (-1.0, "radius must not be negative, got -1.0"),
         (math.nan, "radius must be a finite number, got nan"),
         (None, "radius must be a number, got None"),

@@ -54,13 +54,17 @@ def test_the_condition_number_is_never_larger_than_said(scale, n, seed):
     assert np.linalg.cond(scaled) ** 2 <= solved.squared_condition * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(("scale", "one_by_one"), [(1.0, True), (0.01, True), (300.0, False), (1e5, False)])
-def test_rows_are_added_to_the_triangle_where_that_is_exact_enough(scale, one_by_one):
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e5])
+@pytest.mark.parametrize(("scale", "one_by_one"), [(1.0, True), (0.01, True), (1e4, False), (1e6, False)])
+def test_rows_are_added_to_the_triangle_where_that_is_exact_enough(scale, one_by_one, unit):
+    """By the sizes of the features beside one another, whatever the unit of the rewards."""
     rng = np.random.default_rng(3)
     seen, solved = empty_sum(), Solved(ridge_root(D + 1, RIDGE, ()))
     added, probes = 0, np.concatenate([np.eye(D), rng.standard_normal((20, D))])
     for _ in range(3 * WAITING // 5):
-        rows = rows_of(rng, 5, scale)
+        rows = rows_of(rng, 5)
+        rows[:, 0] *= scale
+        rows[:, -1] *= unit
         before, seen = solved, seen.add(rows)
         solved, exact = before.after(rows, seen, RIDGE), Solved.of(seen, RIDGE)
         quick = stacked_root(before.triangle, rows)

@@ -522,7 +522,7 @@ def test_what_is_missing_is_named():
 
 def test_the_log_det_radius_is_the_one_that_policies_use():
     X = np.random.default_rng(0).standard_normal((20, 3))
-    policy = armful.C2UCB(n_features=3, ridge=2.0, noise=0.3, norm=1.5, delta=0.05)
+    policy = armful.C2UCB(n_features=3, ridge=2.0, radius="logdet", noise=0.3, norm=1.5, delta=0.05)
     policy.learn(X, X[:, 0])
     gain = float(policy.state.log_det_gain)
     alpha = theory.log_det_radius(log_det_gain=gain, noise=0.3, norm=1.5, ridge=2.0, delta=0.05)

@@ -19,7 +19,10 @@ class Arms:
     caps: `(n_arms,)`, an upper bound on each arm's mean reward that the user knows, infinity where none is known.
     places: `(n_arms,)`, where the arms stand among all arms, if these are only some of many; what is computed of them
     is then, to the last bit, what it would be among all.
+    only_costs: whether rewards are minus a cost, never above 0 but for noise, as under `Path(costs=True)`.
     """
+
+    only_costs = False
 
     def __init__(
         self, X: ArrayLike, state: RidgeState, caps: ArrayLike | None = None, places: IntArray | None = None

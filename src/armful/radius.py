@@ -1,7 +1,8 @@
 """Confidence radii: how many widths the truth may lie from the estimate.
 
-With probability at least `1 - delta`, `|theta* - theta|_V <= alpha` at all times, so that no arm's true mean is
-above `mean + alpha * width`. `docs/theory.md` derives both forms.
+`"logdet"` and `"theory"`: with probability at least `1 - delta`, `|theta* - theta|_V <= alpha` at all times, so that no
+arm's true mean is above `mean + alpha * width`. `docs/theory.md` derives both. `"pointwise"` and `"noise"` are smaller
+and without a guarantee; `docs/defaults.md` says when to use which.
 """
 
 import math
@@ -15,9 +16,14 @@ from armful.ridge import RidgeState
 
 Noise = float | Literal["auto"]
 
-GUESSED_NOISE = 0.5
+GUESSED_NOISE, GUESSED_NORM = 0.5, 1.0
+"""R and S where neither they nor a cap were given."""
+
 GUESS_COUNTS_FOR = 20
-"""`noise="auto"` starts from `GUESSED_NOISE` as if so many observations had shown it."""
+"""`noise="auto"` starts from a guess as if so many observations had shown it."""
+
+STANDARD_ERRORS = 2.0
+"""How many of them the radius `"noise"` is."""
 
 
 class Radius(Protocol):
@@ -26,10 +32,33 @@ class Radius(Protocol):
     def __call__(self, state: RidgeState, k: int) -> FloatArray | float: ...
 
 
-def estimated_noise(state: RidgeState) -> FloatArray:
-    """`R` from the residuals: `R^2 = (20 R0^2 + residual) / (20 + n)`. A heuristic: it voids the guarantee."""
-    variance = (GUESS_COUNTS_FOR * GUESSED_NOISE**2 + state.residual) / (GUESS_COUNTS_FOR + state.n)
+def estimated_noise(state: RidgeState, guess: float = GUESSED_NOISE) -> FloatArray:
+    """Return `R` from the residuals: `R^2 = (20 R0^2 + residual) / (20 + n)`, R0 the `guess`.
+
+    A heuristic: it voids the guarantee.
+    """
+    variance = (GUESS_COUNTS_FOR * guess**2 + state.residual) / (GUESS_COUNTS_FOR + state.n)
     return np.sqrt(variance)
+
+
+def pointwise_radius(*, noise: FloatArray | float, norm: float, ridge: float, delta: float) -> FloatArray | float:
+    """Return `alpha` with `alpha^2 = 2 R^2 log(1 / delta) + lambda S^2`: the log-det radius without its log det.
+
+    Right for one arm fixed in advance, not for all arms and rounds at once: a heuristic.
+
+    >>> float(round(pointwise_radius(noise=1, norm=1, ridge=4, delta=0.1), 3))
+    2.933
+    """
+    return np.sqrt(2 * math.log(1 / delta) * noise**2 + ridge * norm**2)
+
+
+def noise_radius(*, noise: FloatArray | float, k: int, n_features: int) -> FloatArray | float:
+    """Return `alpha = 2 R / sqrt(1 + k / d)`: two standard errors, fewer the more arms a round teaches. A heuristic.
+
+    >>> float(round(noise_radius(noise=1, k=3, n_features=1), 3))
+    1.0
+    """
+    return STANDARD_ERRORS * noise / math.sqrt(1 + k / n_features)
 
 
 def theory_radius(
@@ -76,13 +105,25 @@ class ConstantRadius:
         return self.value
 
 
+class NoiseScale:
+    """R: the number that was given, or an estimate from the residuals that starts from a `guess`."""
+
+    def __init__(self, noise: Noise, guess: float = GUESSED_NOISE) -> None:
+        self.given = None if isinstance(noise, str) else noise
+        self.guess = guess
+
+    def __call__(self, state: RidgeState) -> FloatArray | float:
+        """Return R as far as the state knows it: a number, or `(...)` for a batched state."""
+        return estimated_noise(state, self.guess) if self.given is None else self.given
+
+
 class TheoryRadius:
     """`theory_radius` for what the state has seen.
 
     `length` is L, which no feature vector exceeds; without it the squared norms that were seen stand for `L^2 k t`.
     """
 
-    def __init__(self, *, noise: Noise, norm: float, delta: float, length: float | None) -> None:
+    def __init__(self, *, noise: NoiseScale, norm: float, delta: float, length: float | None) -> None:
         self.noise, self.norm, self.delta, self.length = noise, norm, delta, length
 
     def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
@@ -92,7 +133,7 @@ class TheoryRadius:
         else:
             log_growth = np.logaddexp(0, 2 * math.log(self.length) + np.log((state.n + k) / state.ridge))
         return theory_radius(
-            noise=_noise(self.noise, state),
+            noise=self.noise(state),
             norm=self.norm,
             ridge=state.ridge,
             n_features=state.n_features,
@@ -104,13 +145,13 @@ class TheoryRadius:
 class LogDetRadius:
     """`log_det_radius` for what the state has seen."""
 
-    def __init__(self, *, noise: Noise, norm: float, delta: float) -> None:
+    def __init__(self, *, noise: NoiseScale, norm: float, delta: float) -> None:
         self.noise, self.norm, self.delta = noise, norm, delta
 
     def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
-        """The radius; how many arms come next does not matter to it."""
+        """Return the radius; how many arms come next does not matter to it."""
         return log_det_radius(
-            noise=_noise(self.noise, state),
+            noise=self.noise(state),
             norm=self.norm,
             ridge=state.ridge,
             log_det_gain=state.log_det_gain,
@@ -118,15 +159,49 @@ class LogDetRadius:
         )
 
 
-def _noise(noise: Noise, state: RidgeState) -> FloatArray | float:
-    return estimated_noise(state) if noise == "auto" else noise
+class PointwiseRadius:
+    """`pointwise_radius` for what the state has seen."""
+
+    def __init__(self, *, noise: NoiseScale, norm: float, delta: float) -> None:
+        self.noise, self.norm, self.delta = noise, norm, delta
+
+    def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
+        """Return the radius; how many arms come next does not matter to it."""
+        return pointwise_radius(noise=self.noise(state), norm=self.norm, ridge=state.ridge, delta=self.delta)
 
 
-def make_radius(radius: float | str, *, noise: Noise, norm: float, delta: float, length: float | None) -> Radius:
-    """The radius that a policy's options name: a number, `"theory"` or `"logdet"`."""
+class NoiseRadius:
+    """`noise_radius` for what the state has seen."""
+
+    def __init__(self, *, noise: NoiseScale) -> None:
+        self.noise = noise
+
+    def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
+        """Return the radius for a round of at most `k` arms."""
+        return noise_radius(noise=self.noise(state), k=k, n_features=state.n_features)
+
+
+def make_radius(
+    radius: float | str,
+    *,
+    noise: Noise,
+    norm: float,
+    delta: float,
+    length: float | None,
+    guess: float = GUESSED_NOISE,
+) -> Radius:
+    """Return the radius that a policy's options name: a number, `"pointwise"`, `"noise"`, `"logdet"` or `"theory"`.
+
+    guess: where an estimate of the noise starts.
+    """
     if not isinstance(radius, str):
         return ConstantRadius(radius)
-    checks.one_of("radius", radius, ("theory", "logdet"))
-    if radius == "theory":
-        return TheoryRadius(noise=noise, norm=norm, delta=delta, length=length)
-    return LogDetRadius(noise=noise, norm=norm, delta=delta)
+    checks.one_of("radius", radius, ("pointwise", "noise", "logdet", "theory"))
+    scale = NoiseScale(noise, guess)
+    if radius == "pointwise":
+        return PointwiseRadius(noise=scale, norm=norm, delta=delta)
+    if radius == "noise":
+        return NoiseRadius(noise=scale)
+    if radius == "logdet":
+        return LogDetRadius(noise=scale, norm=norm, delta=delta)
+    return TheoryRadius(noise=scale, norm=norm, delta=delta, length=length)

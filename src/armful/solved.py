@@ -40,8 +40,8 @@ class Solved:
         self._inverse = frozen(inverse)
         self.squared_condition = product_of_squares(self.triangle, self._inverse)
         """Not less than the square of the condition number of R with its columns scaled to length 1, `(...)`."""
-        self.steady = self.squared_condition <= STEADY
-        """Where few rows at a time may be added, `(...)`."""
+        self.steady = product_of_squares(self.triangle[..., :-1], self._inverse[..., :-1]) <= STEADY
+        """Where few rows at a time may be added, `(...)`; by the features alone, whatever the unit of the rewards."""
 
     @classmethod
     def of(cls, seen: SumOfSquares, ridge: float) -> Self:

@@ -147,10 +147,11 @@ def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> 
         ]
     state, seen = learners.state, scene.features
     arms = SeparateArms(seen, state) if isinstance(seen, EachOwn) else Arms(seen, state)
-    scores = learners.score_all(arms, scene.constraint.k).value
+    scores = learners.score_under(arms, scene.constraint).value
     if not checks.all_finite(scores):
         i, arm = np.argwhere(~np.isfinite(scores))[0]
         raise ValueError(f"scores must be finite, got {scores[i, arm]} for arm {arm} of repetition {i}")
+    learners.remarks.chosen_from(scene.rounds[0].features.shape[0], scene.rounds[0].features.__getitem__)
     return best_each(scene.constraint, scores, generators, [shown.features for shown in scene.rounds])[0]
 
 

@@ -286,7 +286,7 @@ def used(monkeypatch):
         ([5, -1, -1, 2, 1], {}, ["labels_of_any_sign"]),
         ([5, 3, -3, 2, 1], {}, ["labels_of_any_sign"]),
         ([5, 3, -2, 2, 1], {}, ["labels_of_any_sign", "program"]),
-        ([5, 3, -2, 2, 1], {"costs": True}, ["labels_of_costs"]),
+        ([5, 3, -2, 2, 1], {"costs": True}, ["labels_of_costs", "labels_of_costs"]),  # of costs, then of random lengths
         ([-1, 1, -9, -1, -1], {"directed": False}, ["labels_of_any_sign", "program"]),
         ([1, -1, -9, 1, 1], {"directed": False}, ["labels_of_any_sign"]),  # ends are used one way only
     ],

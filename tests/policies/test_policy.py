@@ -329,7 +329,7 @@ def test_foreign_files_are_refused(saved):
         ({"options": {"n_features": D, "color": 1}}, None),
         (
             {"options": {"n_features": D, "cap": -1.0}},
-            "does not fit CappedC2UCB of this armful: cap must be positive, got -1.0; it is B, the largest mean reward",
+            "does not fit CappedC2UCB of this armful: cap must not be negative, got -1.0",
         ),
         (
             {"options": {"n_features": D + 1, "cap": 1.0}},

@@ -143,6 +143,11 @@ def test_at_most_k_counts_as_k():
 NORMS = np.linalg.norm(X, axis=1)
 
 
+def at_most(caps):
+    """UCB clipped at caps, where arms are told apart by a millionth of the way to their estimates."""
+    return np.minimum(UCB, (1 - 2.0**-20) * caps + 2.0**-20 * MEAN)
+
+
 @pytest.mark.parametrize(
     ("options", "caps"),
     [
@@ -158,10 +163,10 @@ NORMS = np.linalg.norm(X, axis=1)
 def test_a_clipped_score_is_the_least_of_all_caps(options, caps, per_arm):
     policy = capped(**options)
     own = np.linspace(-1.0, 1.5, 9)
-    expected = np.minimum(UCB, np.minimum(caps, own) if per_arm else caps)
+    expected = at_most(np.minimum(caps, own) if per_arm else caps)
     choice = policy.choose(X, TopK(9), caps=own if per_arm else None)
     i = choice.indices
-    assert np.allclose(choice.scores, expected[i])
+    assert np.allclose(choice.scores, expected[i], rtol=1e-12, atol=1e-12)
     assert np.allclose(choice.mean, MEAN[i])
     assert np.allclose(choice.bonus, 1.5 * WIDTH[i])
     assert np.array_equal(choice.capped, (expected < UCB - 1e-12)[i])
@@ -176,8 +181,13 @@ def test_every_cap_binds_somewhere_here():
 def test_caps_of_single_arms_suffice():
     policy = capped()
     assert policy.choose(X, TopK(1), caps=np.arange(9.0) - 9).indices.tolist() == [8]
-    with pytest.raises(ValueError, match=r"^CappedC2UCB needs a cap: "):
+    with pytest.raises(ValueError) as refusal:
         policy.choose(X, TopK(1))
+    assert str(refusal.value) == (
+        "CappedC2UCB needs a cap, a number that no mean reward exceeds: CappedC2UCB(..., cap=1.0), or "
+        "choose(X, constraint, caps=...) with one for each arm; C2UCB needs none"
+    )
+    assert "It needs a cap" in CappedC2UCB.__doc__.splitlines()[0]
 
 
 @pytest.mark.parametrize(
@@ -197,8 +207,8 @@ def test_caps_that_are_not_one_for_each_arm_are_refused(caps, message):
 
 def test_where_an_arm_has_no_cap_it_is_infinite():
     caps = np.where(np.arange(9) % 2 == 0, np.inf, 0.1)
-    np.testing.assert_allclose(capped().scores(X, k=3, caps=caps), np.minimum(UCB, caps))
-    np.testing.assert_allclose(capped(cap=0.5).scores(X, k=3, caps=caps), np.minimum(UCB, np.minimum(caps, 0.5)))
+    np.testing.assert_allclose(capped().scores(X, k=3, caps=caps), at_most(caps))
+    np.testing.assert_allclose(capped(cap=0.5).scores(X, k=3, caps=caps), at_most(np.minimum(caps, 0.5)))
 
 
 def test_a_policy_that_knows_no_caps_refuses_them():
@@ -228,7 +238,7 @@ def test_the_defaults_are_those_of_the_specification():
         "rule": "clip",
         "spread": None,
         "ridge": 1.0,
-        "radius": "logdet",
+        "radius": "pointwise",
         "noise": "auto",
         "norm": None,
         "delta": 0.1,
@@ -236,15 +246,26 @@ def test_the_defaults_are_those_of_the_specification():
     }
 
 
-def test_the_default_score_is_its_formula():
-    policy = learned(CappedC2UCB(n_features=D, cap=1.0))
+@pytest.mark.parametrize(
+    ("cap", "guess", "norm"), [(1.0, 0.5, 1.0), (4.0, 2.0, 4.0), (0.0, 0.5, 1.0), (None, 0.5, 1.0)]
+)
+def test_the_default_score_is_its_formula(cap, guess, norm):
+    policy = learned(CappedC2UCB(n_features=D, cap=cap))
     V = np.eye(D) + SEEN.T @ SEEN
     b = SEEN.T @ REWARDS
     theta = np.linalg.solve(V, b)
-    noise = (20 * 0.25 + REWARDS @ REWARDS - b @ theta) / (20 + 20)
-    alpha = math.sqrt(noise * (np.linalg.slogdet(V)[1] + 2 * math.log(10)) + 1.0)
-    width = np.sqrt(np.einsum("ni,ij,nj->n", X, np.linalg.inv(V), X))
-    assert np.allclose(policy.scores(X, k=3), np.minimum(X @ theta + alpha * width, 1.0), rtol=1e-10)
+    noise = (20 * guess**2 + REWARDS @ REWARDS - b @ theta) / (20 + 20)
+    alpha = math.sqrt(noise * 2 * math.log(10) + norm**2)
+    mean, width = X @ theta, np.sqrt(np.einsum("ni,ij,nj->n", X, np.linalg.inv(V), X))
+    caps = np.linspace(-1.0, 1.5, 9)
+    lowest = caps if cap is None else np.minimum(cap, caps)
+    expected = np.minimum(mean + alpha * width, (1 - 2.0**-20) * lowest + 2.0**-20 * mean)
+    assert np.allclose(policy.scores(X, k=3, caps=caps), expected, rtol=1e-10)
+
+
+def test_two_standard_errors_fewer_the_more_arms_are_chosen():
+    policy = learned(C2UCB(n_features=D, ridge=RIDGE, radius="noise", noise=0.7))
+    assert np.allclose(policy.scores(X, k=12), MEAN + 2 * 0.7 / 2 * WIDTH)
 
 
 def test_a_norm_that_is_not_given_is_no_cap():
@@ -270,13 +291,13 @@ def test_the_theorys_radius_is_its_formula(length):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cap": 0.0}, "cap must be positive, got 0.0; it is B, the largest mean reward"),
+        ({"cap": -1.0}, "cap must not be negative, got -1.0"),
         ({"cap": np.nan}, "cap must be a finite number, got nan"),
         ({"cap": 1.0, "rule": "papers"}, "rule must be one of 'clip', 'paper', got 'papers'"),
         ({"rule": "paper"}, "rule='paper' needs cap, the largest mean reward B"),
         ({"rule": "paper", "cap": 1.0, "spread": 1.0}, "rule='paper' knows no spread; rule='clip' does"),
         ({"spread": -1.0}, "spread must not be negative, got -1.0"),
-        ({"cap": 1.0, "radius": "big"}, "radius must be one of 'theory', 'logdet', got 'big'"),
+        ({"cap": 1.0, "radius": "big"}, "radius must be one of 'pointwise', 'noise', 'logdet', 'theory', got 'big'"),
         ({"cap": 1.0, "radius": -1.0}, "radius must not be negative, got -1.0"),
         ({"cap": 1.0, "noise": "loud"}, "noise must be one of 'auto', got 'loud'"),
         ({"cap": 1.0, "noise": -1.0}, "noise must not be negative, got -1.0"),

@@ -118,6 +118,7 @@ def test_every_round_gives_the_plain_choice(name, kind, constraint, n, d, part, 
             policy.state = POLICIES[name](d).state.learn(X[:5], np.ones(5))
 
 
+@pytest.mark.filterwarnings("ignore:rewards up to .* are far above the cap")
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(["C2UCB", "clip", "Thompson"]))
 def test_rows_that_come_and_go_and_a_policy_saved_and_loaded(tmp_path_factory, seed, name):
@@ -232,7 +233,7 @@ def test_ids_of_the_chosen_arms(monkeypatch, many_are):
     monkeypatch.setattr(many, "MANY", many_are)
     X = np.arange(2000.0)[:, None]
     names = np.array([f"customer {i}" for i in range(2000)])
-    policy = C2UCB(n_features=1, seed=0)
+    policy = C2UCB(n_features=1, ridge=1.0, seed=0)
     policy.learn([[1.0]], [1.0])
     assert policy.choose(Table.wrap(X, ids=names), TopK(2)).ids.tolist() == ["customer 1999", "customer 1998"]
     assert policy.choose(Table.wrap(X[:9], ids=names[:9]), TopK(1)).ids.tolist() == ["customer 8"]
@@ -281,7 +282,7 @@ def test_a_width_beyond_float64_is_refused():
 
 def test_features_beyond_float32_are_scored_in_float64():
     X = np.random.default_rng(0).standard_normal((2000, 3)) * 1e60
-    assert_plain(C2UCB(n_features=3, seed=0), X, X, TopK(3))
+    assert_plain(C2UCB(n_features=3, ridge=1.0, seed=0), X, X, TopK(3))
 
 
 def test_too_few_arms_and_too_many_groups_are_refused():
@@ -348,7 +349,7 @@ def test_the_sizes_from_which_it_scans(monkeypatch):
 def test_means_of_a_float32_table_beyond_float32_are_not_taken_for_small_ones():
     rng = np.random.default_rng(0)
     X = (1e10 * rng.standard_normal((2000, 3))).astype(np.float32)
-    policy, table = C2UCB(n_features=3, radius=1.0, seed=0), Table.wrap(X)
+    policy, table = C2UCB(n_features=3, ridge=1.0, radius=1.0, seed=0), Table.wrap(X)
     for _ in range(4):
         choice = assert_plain(policy, table, X, TopK(50))
         policy.learn(choice.features, 1e30 * rng.standard_normal(50))
@@ -384,7 +385,7 @@ def test_a_policy_that_bounds_its_scores_on_one_side_only_is_scored_in_full():
 
 def test_an_explanation_calls_arms_by_their_ids():
     X = np.arange(2000.0)[:, None]
-    policy = C2UCB(n_features=1, seed=0)
+    policy = C2UCB(n_features=1, ridge=1.0, seed=0)
     policy.learn([[1.0]], [1.0])
     (arm,) = policy.choose(Table.wrap(X, ids=np.arange(2000) + 7_000_000), TopK(1)).explain().arms
     assert (arm["arm"], arm["runner_up"]) == (7_001_999, [7_001_998])
@@ -394,13 +395,13 @@ def test_an_explanation_calls_arms_by_their_ids():
 
 def test_an_explanation_sees_a_change_in_arms_that_were_not_chosen_and_in_caps():
     X = np.random.default_rng(0).standard_normal((2000, 3))
-    choice = C2UCB(n_features=3, seed=0).choose(X, TopK(3))
+    choice = C2UCB(n_features=3, ridge=1.0, seed=0).choose(X, TopK(3))
     other = np.setdiff1d(np.arange(2000), choice.indices)[0]
     X[other] += 100
     with pytest.raises(ValueError, match=r"^the arms have changed since they were chosen"):
         choice.explain()
     caps = np.full(2000, 0.4)
-    policy = CappedC2UCB(n_features=3, seed=0)
+    policy = CappedC2UCB(n_features=3, ridge=1.0, seed=0)
     policy.learn(X[:9], X[:9, 0])
     choice = policy.choose(X, TopK(3), caps=caps)
     before = str(choice.explain())

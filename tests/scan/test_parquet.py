@@ -67,7 +67,7 @@ def test_a_choice_is_that_of_the_same_rows_in_memory(tmp_path):
     X = rows()
     table = ParquetTable(written(tmp_path / "x", X))
     quotas = Quotas(np.arange(N) % 9, at_least=1, total=40)
-    for policy in (C2UCB(n_features=D, seed=0), CappedC2UCB(n_features=D, cap=0.5, seed=0)):
+    for policy in (C2UCB(n_features=D, seed=0), CappedC2UCB(n_features=D, cap=4.0, seed=0)):
         for constraint in (TopK(30), quotas, TopK(30), quotas):
             choice = assert_plain(policy, table, X, constraint)
             assert choice.ids is None

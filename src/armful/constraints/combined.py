@@ -17,6 +17,7 @@ from armful.constraints.selection import (
     Selection,
     check_indices,
     check_scores,
+    only_costs,
     repeated,
 )
 from armful.errors import InfeasibleError
@@ -37,6 +38,11 @@ class _Restricted(Changeable):
     def k(self) -> int:
         """The size of the largest set that the constraint allows; with the restriction it may be smaller."""
         return self.constraint.k
+
+    @property
+    def only_costs(self) -> bool:
+        """Whether the constraint counts costs only."""
+        return only_costs(self.constraint)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.constraint!r}, {self.arms.size} arms)"

@@ -216,6 +216,15 @@ class Network:
                 choices.append(self._tight(node, gains, labels, rng))
         return np.array(arcs[::-1], dtype=np.int64)
 
+    def short_walk(self, gains: FloatArray, labels: FloatArray, rng: Generator) -> IntArray:
+        """The arcs of a best path that, of several as good, is the shortest for random lengths of the arcs.
+
+        `walk` strays: where all arcs gain 0 its path visits most of the nodes.
+        """
+        tight = labels[self.tail] + gains == labels[self.head]
+        lengths = np.where(tight, 1.0 - rng.random(gains.size), np.inf)
+        return self.walk(-lengths, self.labels_of_costs(-lengths), rng)
+
     def _tight(self, node: int, gains: FloatArray, labels: FloatArray, rng: Generator) -> list[int]:
         begin, end = self._begins[node], self._begins[node + 1]
         tight = begin + (labels[self.tail[begin:end]] + gains[begin:end] == labels[node]).nonzero()[0]

@@ -27,7 +27,8 @@ class Path(Changeable):
         read fastest. Edges may be parallel; one that leads from a node to itself is never chosen.
     directed: whether an edge leads from its tail to its head only, or both ways (it is one arm all the same).
     costs: scores are minus a cost, and an optimistic cost is never a gain: scores above 0 count as 0, in what is
-        chosen and in `value`.
+        chosen and in `value`. Where edges that cost nothing make several paths cost the same, a short one of them is
+        drawn: the shortest for random lengths of the edges.
 
     Always exact; how depends on the scores and on the part of the graph that leads from source to target: all
     scores zero or less (so always with `costs=True`), Dijkstra's algorithm; without cycles, dynamic programming; no
@@ -57,6 +58,11 @@ class Path(Changeable):
             raise InfeasibleError(f"no path leads from {source!r} to {target!r}; {self._from_the_source()}")
         self._network = network
         self.k = network.longest
+
+    @property
+    def only_costs(self) -> bool:
+        """Whether scores above 0 count as 0."""
+        return self.costs
 
     def __repr__(self) -> str:
         kind = "" if self.directed else "undirected "
@@ -112,7 +118,8 @@ class Path(Changeable):
         else:
             labels = network.labels_of_any_sign(gains)
         if labels is not None:
-            return network.walk(gains, labels, rng)
+            walk = network.short_walk if self.costs and not gains.all() else network.walk
+            return walk(gains, labels, rng)
         if network.n_arms > MANY_EDGES:
             reason = "some arms are required" if required.size else "some cycle has a positive sum of scores"
             hint = "require fewer arms or remove cycles" if required.size else "if scores are costs, give costs=True"

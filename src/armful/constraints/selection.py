@@ -41,6 +41,7 @@ class Constraint(Protocol):
     `best_values(scores)`, only what the best sets are worth;
     `best_given(scores, rng, required=..., excluded=...)`, the best set with and without certain arms;
     `limits(indices)`, the parts that bind a set, as `Limit`s;
+    `only_costs`, True where rewards are minus a cost (see `only_costs` below);
     `with_(...)`, a copy with a change (see `Changeable`).
     """
 
@@ -110,6 +111,14 @@ def best_values(constraint: Constraint, scores: FloatArray, X: Sequence[FloatArr
         values: FloatArray = cast(Any, constraint).best_values(scores)
         return values
     return best_each(constraint, scores, [np.random.default_rng()] * len(scores), X)[1]
+
+
+def only_costs(constraint: Constraint) -> bool:
+    """Return whether scores are minus a cost, so that those above 0 count as 0, as with `Path(costs=True)`.
+
+    Such a constraint says so by an attribute `only_costs`.
+    """
+    return bool(getattr(constraint, "only_costs", False))
 
 
 def promised(kind: type, method: str, promises: tuple[str, ...]) -> bool:

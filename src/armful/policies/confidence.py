@@ -2,26 +2,27 @@
 
 from armful import checks
 from armful.policies.policy import Policy
-from armful.radius import Noise, make_radius
+from armful.radius import GUESSED_NOISE, GUESSED_NORM, Noise, NoiseScale, make_radius
 from armful.randomness import Seed
 
 
 class ConfidencePolicy(Policy):
     """A policy whose bonus is `alpha_t` widths.
 
-    radius: `alpha_t`: a number, `"theory"` (the paper's beta_t) or `"logdet"` (smaller, and needs no `length`).
+    radius: `alpha_t`: a number, `"pointwise"` or `"noise"` (heuristics that do well, docs/defaults.md), `"logdet"`
+        (a guarantee, if noise and norm are given) or `"theory"` (the paper's beta_t, larger than `"logdet"`).
     noise: R, the sub-Gaussian scale of the noise, or `"auto"` to estimate it from the residuals, a heuristic.
     norm: S, which |theta*| does not exceed; 1 if not given.
     delta: how often the radius may fail. length: L, which no feature vector exceeds; only `"theory"` uses it.
-    ridge: lambda, or `"theory"` for the paper's `R^2 S^-2 d`.
+    ridge: lambda, or `"theory"` for the paper's `R^2 S^-2 d`; 1 if not given.
     """
 
     def __init__(
         self,
         *,
         n_features: int,
-        ridge: float | str = 1.0,
-        radius: float | str = "logdet",
+        ridge: float | str | None = None,
+        radius: float | str = "pointwise",
         noise: Noise = "auto",
         norm: float | None = None,
         delta: float = 0.1,
@@ -38,12 +39,18 @@ class ConfidencePolicy(Policy):
             checks.positive("length", length)
         checks.probability("delta", delta)
         self.radius, self.noise, self.norm, self.delta, self.length = radius, noise, norm, delta, length
-        bound = 1.0 if norm is None else norm
-        self._alpha = make_radius(radius, noise=noise, norm=bound, delta=delta, length=length)
+        guess, bound = self._guessed_noise_and_norm()
+        bound = bound if norm is None else norm
+        self._alpha = make_radius(radius, noise=noise, norm=bound, delta=delta, length=length, guess=guess)
         super().__init__(n_features=n_features, ridge=_ridge(ridge, noise, bound, n_features), seed=seed)
+        self.remarks.noise = NoiseScale(noise, guess)
+
+    def _guessed_noise_and_norm(self) -> tuple[float, float]:
+        """Return where an estimate of R starts, and S if it is not given."""
+        return GUESSED_NOISE, GUESSED_NORM
 
 
-def _ridge(ridge: float | str, noise: Noise, norm: float, n_features: int) -> float:
+def _ridge(ridge: float | str | None, noise: Noise, norm: float, n_features: int) -> float | None:
     if not isinstance(ridge, str):
         return ridge
     checks.one_of("ridge", ridge, ("theory",))

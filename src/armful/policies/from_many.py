@@ -38,6 +38,8 @@ def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint,
             ids = rows.ids_of(i)
         if memory is not None:
             memory.keep(i, features)
+    some_rows = partial(_first, rows) if hasattr(rows, "blocks") else rows.take
+    policy.remarks.chosen_from(rows.n_arms, some_rows, stacklevel=4)
     return _chosen(picked, features, ids, scores, partial(_all_scored, scoring, rows, constraint, i))
 
 
@@ -55,6 +57,7 @@ def choose_on_cluster(
     with turn:
         picked, features, ids = arms.choose(scoring, constraint, policy)
     scores = scoring.score(features, picked.indices) if picked.indices.size else None
+    policy.remarks.chosen_from(arms.n_arms, lambda some: _first(arms, some)[0], stacklevel=4)
     return _chosen(picked, features, ids, scores, partial(_not_here, arms.n_arms))
 
 
@@ -93,6 +96,11 @@ def _chosen(
         chosen_from=chosen_from,
         ids=ids,
     )
+
+
+def _first(arms: Any, some: IntArray) -> Any:
+    """The first rows, as many as `some`, where it may be slow to read a row here and a row there."""
+    return arms.take(np.arange(some.size))
 
 
 def _not_here(n_arms: int) -> Problem:

@@ -14,10 +14,12 @@ from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.constraints import Constraint
+from armful.constraints.selection import only_costs
 from armful.objectives import Objective
 from armful.policies.choice import Choice
 from armful.policies.explanation import Problem
 from armful.policies.from_many import choose_from_many, choose_on_cluster
+from armful.policies.remarks import Remarks
 from armful.policies.saving import option_names, save
 from armful.policies.scores import Scores
 from armful.policies.sharing import Locks, Turn
@@ -34,8 +36,8 @@ from armful.scan.rows import WholeTable
 class Policy:
     """A way to score the arms; a subclass writes `score`, everything else is here.
 
-    n_features: the length of a feature vector. ridge: lambda, the pull of the estimate to zero.
-    seed: for draws and ties.
+    n_features: the length of a feature vector. ridge: lambda, the pull of the estimate to zero; 1 if not given, for
+    features of about unit length, and a warning if the first arms are far from it. seed: for draws and ties.
 
     A subclass keeps each of its options as an attribute of the same name, so that `save` finds it. Its `score` is
     written for arrays with leading axes (`(..., n_arms)`), so that it also runs many repetitions at once; one that
@@ -64,8 +66,9 @@ class Policy:
     thread_locks = Locks()
     """Each policy has its own; this is for one that was restored without."""
 
-    def __init__(self, *, n_features: int, ridge: float = 1.0, seed: Seed = None) -> None:
-        self._state = RidgeState(n_features=n_features, ridge=ridge)
+    def __init__(self, *, n_features: int, ridge: float | None = None, seed: Seed = None) -> None:
+        self._state = RidgeState(n_features=n_features, ridge=1.0 if ridge is None else ridge)
+        self.remarks = Remarks(ridge_is_default=ridge is None)
         self.rng: Generator | Streams = as_generator(seed, "seed")
         self.thread_locks = Locks()
 
@@ -106,7 +109,7 @@ class Policy:
         with locks.drawing, Turn(locks, self.generator):
             with locks.state:  # others may learn again while the best set is looked for
                 arms = self._arms(X, caps)
-                scores = self.score_all(arms, constraint.k)
+                scores = self.score_under(arms, constraint)
             problem = Problem(arms, scores, constraint, objective)
             picked = problem.solve(constraint, self.generator)
         if self.samples and picked.ratio != 1:
@@ -116,6 +119,7 @@ class Policy:
                 stacklevel=2,
             )
         i = picked.indices
+        self.remarks.chosen_from(arms.n_arms, arms.rows, under_costs=arms.only_costs)
         return Choice(
             indices=i,
             features=arms.rows(i),
@@ -158,9 +162,11 @@ class Policy:
             return
         locks = self.thread_locks
         with locks.learning:
-            new = self._state.learn(features, rewards, weights=weights, shock=shock)
+            before = self._state
+            new = before.learn(features, rewards, weights=weights, shock=shock)
             with locks.state:
                 self._state = new
+        self.remarks.learned(checks.floats("rewards", rewards), before)
 
     def discount(self, factor: float) -> None:
         """Let what was learned count `factor` (0 to 1) as much, for a world that drifts."""
@@ -251,6 +257,12 @@ class Policy:
         if value.shape != expected:
             raise ValueError(f"{type(self).__name__}.score must give scores of shape {expected}, got {value.shape}")
         return Scores.uncapped(arms.mean, value - arms.mean, value)
+
+    def score_under(self, arms: Arms, constraint: Constraint) -> Scores:
+        """What `score_all` says for a choice under this constraint; one that counts costs sees no gains."""
+        arms.only_costs = only_costs(constraint)
+        scores = self.score_all(arms, constraint.k)
+        return scores.of_costs() if arms.only_costs else scores
 
     def _arms(self, X: ArrayLike | Table, caps: ArrayLike | None) -> Arms:
         if isinstance(X, Table):

@@ -60,7 +60,7 @@ class CombLinTS(Policy):
     samples = True
     armwise = True
 
-    def __init__(self, *, n_features: int, noise: float = 1.0, ridge: float = 1.0, seed: Seed = None) -> None:
+    def __init__(self, *, n_features: int, noise: float = 1.0, ridge: float | None = None, seed: Seed = None) -> None:
         super().__init__(n_features=n_features, ridge=ridge, seed=seed)
         self.noise = checks.positive("noise", noise)
 

@@ -48,19 +48,28 @@ class C2UCB(ConfidencePolicy):
 
 
 class CappedC2UCB(C2UCB):
-    """C2UCB that is never more optimistic than what is known to be impossible.
+    """C2UCB that is never more optimistic than what is known to be impossible. It needs a cap.
+
+    `cap=1.0` when it is made, a number that no arm's mean reward exceeds (1 for a click, 0 for a cost), or
+    `policy.choose(X, constraint, caps=prices)`, one for each arm (the price for a sale), or both.
 
     rule="clip": score `min(theta.x + alpha_t width(x), caps)` on every arm, with every cap that was given:
         cap: B, which no mean reward exceeds.
         norm: S >= |theta*|, so that S |x| is a cap (and the radius uses it).
         spread: in no round do the mean rewards of two arms differ by more, so that
             spread + the smallest optimistic score is a cap (2B, for |mean| <= B).
-        caps: passed to `choose`, one for each arm: 1 for a click, the price for a sale, 0 for a cost.
+        caps: passed to `choose`, one for each arm; infinity where nothing is known.
+        Arms at the cap are told apart by their estimates: each scores a millionth of the way from cap to estimate.
     rule="paper": the paper's Algorithm 2 to the letter: score `cap` where `width(x)^2 > 1/k`, else
-        `theta.x + alpha_t width(x)`.
+        `theta.x + alpha_t width(x)`; equal scores are told apart at random.
 
-    The regret bound of Algorithm 2 holds for both, on any constraint (docs/theory.md). "clip" is the default because
-    with large k the paper's rule scores nearly every arm alike until about d rounds have passed.
+    Where a cap above 0 is given, `noise="auto"` starts from cap / 2 and `norm`, if not given, is taken to be cap in the
+    radius (not for clipping): so rewards and cap in cents and in euros give the same choices. Otherwise these are 0.5
+    and 1. For the other options see `ConfidencePolicy`.
+
+    The regret bound of Algorithm 2 holds for both rules, on any constraint, with a radius that has a guarantee
+    (docs/theory.md). "clip" is the default because with large k the paper's rule scores nearly every arm alike until
+    about d rounds have passed.
 
     >>> policy = CappedC2UCB(n_features=2, cap=1.0, ridge=2.0, radius=1.0, seed=0)
     >>> policy.scores([[2.0, 0.0], [0.0, 1.0]], k=1).round(3)
@@ -79,8 +88,8 @@ class CappedC2UCB(C2UCB):
         cap: float | None = None,
         rule: str = "clip",
         spread: float | None = None,
-        ridge: float | str = 1.0,
-        radius: float | str = "logdet",
+        ridge: float | str | None = None,
+        radius: float | str = "pointwise",
         noise: Noise = "auto",
         norm: float | None = None,
         delta: float = 0.1,
@@ -88,7 +97,7 @@ class CappedC2UCB(C2UCB):
         seed: Seed = None,
     ) -> None:
         self.rule = checks.one_of("rule", rule, ("clip", "paper"))
-        self.cap = None if cap is None else checks.positive("cap", cap, hint="it is B, the largest mean reward")
+        self.cap = None if cap is None else checks.moderate("cap", checks.at_least_zero("cap", cap))
         self.spread = None if spread is None else checks.at_least_zero("spread", spread)
         self.armwise = spread is None
         if rule == "paper" and cap is None:
@@ -105,20 +114,18 @@ class CappedC2UCB(C2UCB):
             length=length,
             seed=seed,
         )
+        self.remarks.cap = self.cap
 
     def score(self, arms: Arms, k: int) -> Scores:
         """Mean plus radius times width, capped."""
         mean, width = arms.mean_and_width
         bonus = self._bonus(width, k)
-        optimistic = mean + bonus
-        if self.rule == "paper":
-            if arms.caps is not None:
-                raise ValueError("rule='paper' knows no caps of single arms; rule='clip' does")
-            capped, cap = width**2 > 1 / k, np.asarray(self.cap, dtype=np.float64)
-            return Scores(mean, bonus, np.where(capped, cap, optimistic), capped, np.where(capped, cap, np.inf))
-        cap = self._lowest_cap(arms, optimistic)
-        value = np.minimum(optimistic, cap)
-        return Scores(mean, bonus, value, value < optimistic, cap)
+        if self.rule == "clip":
+            return Scores.clipped(mean, bonus, self._lowest_cap(arms, mean, bonus))
+        if arms.caps is not None:
+            raise ValueError("rule='paper' knows no caps of single arms; rule='clip' does")
+        capped, cap = width**2 > 1 / k, np.asarray(self.cap, dtype=np.float64)
+        return Scores(mean, bonus, np.where(capped, cap, mean + bonus), capped, np.where(capped, cap, np.inf))
 
     def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
         """The score grows with mean and width; by the paper's rule an arm may be on either side of the limit."""
@@ -137,18 +144,24 @@ class CappedC2UCB(C2UCB):
         most = mean + self._bonus(np.minimum(width, np.nextafter(math.sqrt(1 / k), np.inf)), k)
         return np.where(low.mean_and_width[1] ** 2 <= 1 / k, np.maximum(highest, most), highest)
 
-    def _lowest_cap(self, arms: Arms, optimistic: FloatArray) -> FloatArray:
+    def _guessed_noise_and_norm(self) -> tuple[float, float]:
+        return (self.cap / 2, self.cap) if self.cap else super()._guessed_noise_and_norm()
+
+    def _lowest_cap(self, arms: Arms, mean: FloatArray, bonus: FloatArray) -> FloatArray:
         caps: list[FloatArray | float] = []
         if self.cap is not None:
             caps.append(self.cap)
         if self.norm is not None:
             caps.append(self.norm * arms.norm)
         if self.spread is not None:
-            caps.append(self.spread + optimistic.min(axis=-1, keepdims=True))
+            caps.append(self.spread + (mean + bonus).min(axis=-1, keepdims=True))
         if arms.caps is not None:
             caps.append(arms.caps)
         if not caps:
-            raise ValueError("CappedC2UCB needs a cap: cap=, norm= or spread= when it is made, or caps= to choose")
+            raise ValueError(
+                "CappedC2UCB needs a cap, a number that no mean reward exceeds: CappedC2UCB(..., cap=1.0), or "
+                "choose(X, constraint, caps=...) with one for each arm; C2UCB needs none"
+            )
         lowest = np.asarray(caps[0])
         for cap in caps[1:]:
             lowest = np.minimum(lowest, cap)
@@ -172,7 +185,7 @@ class CombLinUCB(Policy):
         n_features: int,
         radius: float | None = None,
         noise: float = 1.0,
-        ridge: float = 1.0,
+        ridge: float | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(n_features=n_features, ridge=ridge, seed=seed)

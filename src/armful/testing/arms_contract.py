@@ -63,7 +63,7 @@ class ArmsContract:
     def test_every_constraint_is_obeyed_as_in_one_place(self) -> None:
         rng = np.random.default_rng(1)
         X = self._rows(rng)
-        arms, policy = self.arms(X), C2UCB(n_features=self.n_features, seed=1)
+        arms, policy = self.arms(X), C2UCB(n_features=self.n_features, ridge=1.0, seed=1)
         for constraint in self._constraints(rng):
             choice = self._expect_plain(policy, arms, X, constraint, rng)
             assert constraint.violation(choice.indices) == 0, f"{choice.indices} violate {constraint!r}"
@@ -73,7 +73,7 @@ class ArmsContract:
         X = self._rows(rng)[rng.integers(0, self.n_arms // 40, self.n_arms)]
         arms = self.arms(X)
         for constraint in self._constraints(rng):
-            policy = C2UCB(n_features=self.n_features, seed=2)
+            policy = C2UCB(n_features=self.n_features, ridge=1.0, seed=2)
             for _ in range(2):
                 self._expect_plain(policy, arms, X, constraint, rng)
 
@@ -82,7 +82,7 @@ class ArmsContract:
         rng = np.random.default_rng(3)
         X = (rng.random((self.n_arms, self.n_features)) < 0.01).astype(np.float64)
         X[0] = 1.0
-        arms, policy = self.arms(X), C2UCB(n_features=self.n_features, radius=0.2, seed=3)
+        arms, policy = self.arms(X), C2UCB(n_features=self.n_features, ridge=1.0, radius=0.2, seed=3)
         for constraint in list(self._constraints(rng))[:4]:
             self._expect_plain(policy, arms, X, constraint, rng)
 
@@ -93,27 +93,27 @@ class ArmsContract:
         constraints = list(self._constraints(rng))
         for i, policy in enumerate(
             (
-                CappedC2UCB(n_features=self.n_features, cap=0.5, seed=4),
-                CappedC2UCB(n_features=self.n_features, cap=0.5, rule="paper", seed=4),
+                CappedC2UCB(n_features=self.n_features, ridge=1.0, cap=0.5, seed=4),
+                CappedC2UCB(n_features=self.n_features, ridge=1.0, cap=0.5, rule="paper", seed=4),
             )
         ):
             for t in range(2):  # at first every arm is at its cap
                 self._expect_plain(policy, arms, X, constraints[(i + t) % 3], rng)
-        policy = CappedC2UCB(n_features=self.n_features, norm=2.0, seed=4)
+        policy = CappedC2UCB(n_features=self.n_features, ridge=1.0, norm=2.0, seed=4)
         for constraint in constraints[:3]:
             self._expect_plain(policy, arms, X, constraint, rng, caps)
 
     def test_an_empty_choice_is_allowed_where_every_score_is_negative(self) -> None:
         rng = np.random.default_rng(5)
         X = np.abs(self._rows(rng))
-        arms, policy = self.arms(X), C2UCB(n_features=self.n_features, radius=0.0, seed=5)
+        arms, policy = self.arms(X), C2UCB(n_features=self.n_features, ridge=1.0, radius=0.0, seed=5)
         policy.learn(np.eye(self.n_features), -np.ones(self.n_features))
         choice = self._expect_plain(policy, arms, X, AtMost(7), rng, learn=False)
         assert len(choice) == 0, f"{choice.indices} were chosen, whose scores are {choice.scores}"
 
     def test_the_arrays_of_a_choice_are_read_only(self) -> None:
         X = self._rows(np.random.default_rng(9))
-        policy = C2UCB(n_features=self.n_features, seed=9)
+        policy = C2UCB(n_features=self.n_features, ridge=1.0, seed=9)
         expect_read_only(policy.choose(self.arms(X), TopK(5), **self.options))
         assert X.flags.writeable, "choosing made the rows that were given read-only"
 
@@ -136,7 +136,7 @@ class ArmsContract:
     def test_arms_that_cannot_be_chosen_from_are_refused_and_nothing_changes(self) -> None:
         rng = np.random.default_rng(7)
         X = self._rows(rng)
-        policy = ArmwiseThompson(n_features=self.n_features, seed=7)
+        policy = ArmwiseThompson(n_features=self.n_features, ridge=1.0, seed=7)
         before = policy.rng.bit_generator.state  # type: ignore[union-attr]
 
         def choose(X: FloatArray, constraint: RankedConstraint) -> Choice:
@@ -158,14 +158,14 @@ class ArmsContract:
 
     def _policies(self) -> Iterator[Policy]:
         d = self.n_features
-        yield C2UCB(n_features=d, seed=1)
-        yield C2UCB(n_features=d, radius=0.05, seed=1)
-        yield CappedC2UCB(n_features=d, cap=1.0, seed=1)
-        yield CappedC2UCB(n_features=d, cap=1.0, rule="paper", seed=1)
-        yield CombLinUCB(n_features=d, seed=1)
-        yield ArmwiseThompson(n_features=d, seed=1)
-        yield CombLinTS(n_features=d, seed=1)
-        yield EpsilonGreedy(n_features=d, epsilon=0.5, seed=1)
+        yield C2UCB(n_features=d, ridge=1.0, seed=1)
+        yield C2UCB(n_features=d, ridge=1.0, radius=0.05, seed=1)
+        yield CappedC2UCB(n_features=d, ridge=1.0, cap=1.0, seed=1)
+        yield CappedC2UCB(n_features=d, ridge=1.0, cap=1.0, rule="paper", seed=1)
+        yield CombLinUCB(n_features=d, ridge=1.0, seed=1)
+        yield ArmwiseThompson(n_features=d, ridge=1.0, seed=1)
+        yield CombLinTS(n_features=d, ridge=1.0, seed=1)
+        yield EpsilonGreedy(n_features=d, ridge=1.0, epsilon=0.5, seed=1)
 
     def _constraints(self, rng: Generator) -> Iterator[RankedConstraint]:
         """Small and large sets; groups that need arms, and groups that are full."""

@@ -78,7 +78,7 @@ class EnvironmentContract:
             np.testing.assert_array_equal(together.pulled[i], alone.pulled[0])
 
     def _policy(self) -> C2UCB:
-        return C2UCB(n_features=self.environment().n_features, radius=1.0)
+        return C2UCB(n_features=self.environment().n_features, ridge=1.0, radius=1.0)
 
     def _rounds(self) -> list[Round]:
         return list(self.environment().rounds(self.n_rounds, generator(0, 0, WORLD)))
