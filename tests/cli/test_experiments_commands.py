@@ -86,7 +86,10 @@ def test_mistakes_get_one_sentence_and_no_traceback(arguments, sentence, tmp_pat
     ("own", "sentence"),
     [
         ("    pass", "must define score(self, arms, k)"),
-        ("    def __init__(self, **common):\n        {}['x']", "KeyError: 'x' (mine.py, line 4, in Mine.__init__)"),
+        (
+            "    def __init__(self, **common):\n        {}['x']\n    def score(self, arms, k):\n        return 0",
+            "KeyError: 'x' (mine.py, line 4, in Mine.__init__)",
+        ),
         ("    def score(self, arms, k):\n        return {}['x']", "KeyError: 'x' (mine.py, line 4, in Mine.score)"),
     ],
 )

@@ -101,10 +101,17 @@ class Fetched(HTMLParser):
 def test_the_page_stands_alone_and_says_everything(small):
     page = Fetched()
     page.feed(small[1].read_text())
+    assert page.text.index("Expected.") < page.text.index("What was run") < page.text.index("Figure (a)")
     assert page.images == 4
     assert all(address.startswith("data:image/svg+xml;base64,") for address in page.addresses)
     for words in (
-        "Growth exponents",
+        "Expected. The paper expects the regret (what is lost",
+        "What came. ",
+        "Where armful differs. ",
+        "3 runs leave questions open.",
+        "Lower is better",
+        "armful's rule beside the paper's",
+        "growth exponent",
         "Bounds beside the measured regret",
         "Chosen where the paper is silent",
         "Seed 0",

@@ -18,6 +18,7 @@ from armful.experiments.cluster import connected
 from armful.experiments.plan import EXAMPLE, read_plan, size_name
 from armful.experiments.results import Result
 from armful.experiments.running import Crew, Processes, run_cells
+from armful.experiments.verdict import too_few_runs, verdict
 
 Workers = Annotated[
     int | None, typer.Option(help="Processes to use; all cores if not given. Results do not depend on it.", min=1)
@@ -51,8 +52,8 @@ def reproduce(
     with _progress("reproducing", protocol.n_cells) as advance:
         done = reproduction.run(protocol, out / "cells", workers=workers or os.cpu_count() or 1, progress=advance)
     path = report.write(done, out, seconds=time.perf_counter() - begin)
-    for sentence in report.findings(done):
-        typer.echo("- " + sentence.replace("`", ""))
+    for sentence in (*verdict(done), *too_few_runs(done)):
+        typer.echo(sentence.replace("`", "") + "\n")
     typer.echo(f"report: {path}")
 
 

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from armful.experiments.comparison import Standing
 from armful.experiments.page import plus_minus
 from armful.experiments.plan import size_name
+from armful.experiments.standing import Standing
 
 COLUMN = 20
 """Characters that a size takes at most."""

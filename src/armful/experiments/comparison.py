@@ -1,7 +1,6 @@
 """The user's own policies, worlds and sizes, compared."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,10 @@ import armful
 from armful import checks
 from armful.experiments import figures, page
 from armful.experiments.mistakes import told
-from armful.experiments.pairs import Difference, behind_the_lowest, rough
-from armful.experiments.plan import Plan, file_name, size_name
+from armful.experiments.plan import Plan, file_name
 from armful.experiments.recipe import find, is_environment, is_policy
-from armful.experiments.results import Result, growth, tidy, write_table
+from armful.experiments.results import Result, tidy, write_table
+from armful.experiments.standing import REGRET, Standing
 from armful.files.atomic_file import write_bytes
 from armful.policies import Policy
 from armful.simulation import BATCH
@@ -59,60 +58,9 @@ def _refuse_too_large(runs: int, rounds: int, n_features: int, n_arms: int) -> N
     )
 
 
-REGRET = (
-    "Regret is how much less the chosen sets were worth, in true mean rewards, than the best allowed ones, added up "
-    "over all rounds: lower is better."
-)
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How the policies did in one environment.
-
-    sizes: the k and T it was run at. policies: from the lowest regret at the last size to the highest.
-    results, behind: by policy and size; `behind` is the difference to the lowest, None for that one.
-    """
-
-    environment: str
-    sizes: list[tuple[int, int]]
-    policies: list[str]
-    results: dict[tuple[str, tuple[int, int]], Result]
-    behind: dict[tuple[str, tuple[int, int]], Difference | None]
-
-    def sentences(self) -> list[str]:
-        """Who lost least at each size, and from whom the runs do not tell it apart."""
-        return [self._sentence(size) for size in self.sizes]
-
-    def _sentence(self, size: tuple[int, int]) -> str:
-        differences = {policy: self.behind[policy, size] for policy in self.policies}
-        best = next(policy for policy, difference in differences.items() if difference is None)
-        result = self.results[best, size]
-        lost = f"{size_name(*size)}: {page.code(best)} lost least, {page.plus_minus(result.mean, result.stderr)}"
-        unclear = {policy: d for policy, d in differences.items() if d is not None and not d.is_clear}
-        if len(self.policies) == 1:
-            return f"{size_name(*size)}: {page.code(best)} lost {page.plus_minus(result.mean, result.stderr)}."
-        if not unclear:
-            return f"{lost}, clearly less than all others."
-        if result.runs == 1:
-            return f"{lost}; a single run cannot tell policies apart."
-        names = ", ".join(f"{page.code(name)} ({rough(d.runs_needed)})" for name, d in unclear.items())
-        return f"{lost}; {result.runs} runs are too few to tell it from {names}."
-
-
 def standings(plan: Plan, results: Sequence[Result]) -> list[Standing]:
     """Return how the policies did, environment by environment."""
-    return [_standing(plan, name, [r for r in results if r.environment == name]) for name in plan.environments]
-
-
-def _standing(plan: Plan, environment: str, results: Sequence[Result]) -> Standing:
-    sizes = plan.sizes_in(environment)
-    by_place = {(result.policy, (result.k, result.rounds)): result for result in results}
-    behind: dict[tuple[str, tuple[int, int]], Difference | None] = {}
-    for size in sizes:
-        here = [by_place[policy, size] for policy in plan.policies]
-        behind |= {(r.policy, size): d for r, d in zip(here, behind_the_lowest(here), strict=True)}
-    order = sorted(plan.policies, key=lambda policy: by_place[policy, sizes[-1]].mean)
-    return Standing(environment, sizes, order, by_place, behind)
+    return [Standing.of(name, [r for r in results if r.environment == name]) for name in plan.environments]
 
 
 def write(plan: Plan, results: Sequence[Result], out: Path) -> Path:
@@ -131,8 +79,8 @@ def write(plan: Plan, results: Sequence[Result], out: Path) -> Path:
             page.paragraph(f"{page.code(world.short_kind)}{_with_options(world.options)}."),
             page.bullets(standing.sentences()),
             page.image(Path(f"{path}.svg"), "Lower is better. Bars are one standard error."),
-            _regret_table(standing),
-            *_differences(standing),
+            standing.regret_table(),
+            *standing.differences(),
         ]
     target = out / "report.html"
     write_bytes(target, page.page("armful compare", parts).encode())
@@ -141,7 +89,7 @@ def write(plan: Plan, results: Sequence[Result], out: Path) -> Path:
 
 def _about(plan: Plan) -> list[str]:
     return [
-        f"{REGRET} k is how many arms are chosen in a round, T the number of rounds.",
+        f"Regret is {REGRET}: lower is better. k is how many arms are chosen in a round, T the number of rounds.",
         f"Each number is the mean of {plan.runs} run{'s' * (plan.runs > 1)} with its standard error (seed {plan.seed}, "
         f"armful {armful.__version__}). In one run all policies meet the same arms and the same luck, so they are "
         "compared run by run. Where these are too few to tell two policies apart, the number in brackets says about "
@@ -155,7 +103,7 @@ def _options(plan: Plan) -> list[str]:
     n_features = next(world.make(k=plan.sizes_in(name)[0][0]).n_features for name, world in plan.environments.items())
     for name, recipe in plan.policies.items():
         made = recipe.make(n_features=n_features)
-        others = made.options if isinstance(made, Policy) else {}
+        others = _all_options(made)
         left = {o: v for o, v in others.items() if o not in recipe.options and o != "n_features"}
         what = "" if name == recipe.kind else f" is {page.code(recipe.short_kind)}"
         defaults = f"; left at the defaults: {_listed(left)}" if left else ""
@@ -163,8 +111,16 @@ def _options(plan: Plan) -> list[str]:
     return sentences
 
 
+def _all_options(policy: object) -> dict[str, Any]:
+    """What a policy was made with, where it says so: a class of the user's own may not keep its options."""
+    try:
+        return policy.options if isinstance(policy, Policy) else {}
+    except AttributeError:
+        return {}
+
+
 def _listed(options: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value!r}" for name, value in options.items())
+    return page.plain(", ".join(f"{name} = {value!r}" for name, value in options.items()))
 
 
 def _with_options(options: Mapping[str, Any]) -> str:
@@ -174,38 +130,3 @@ def _with_options(options: Mapping[str, Any]) -> str:
 def _figure(results: Sequence[Result], name: str) -> figures.Figure:
     several_sizes = len({(result.k, result.rounds) for result in results}) > 1
     return figures.regret_by_size(results, name) if several_sizes else figures.regret_by_round(results, name)
-
-
-def _regret_table(standing: Standing) -> str:
-    rows = []
-    for policy in standing.policies:
-        mine = [standing.results[policy, size] for size in standing.sizes]
-        fit = growth(mine)
-        rows.append(
-            [
-                page.code(policy),
-                *(page.plus_minus(result.mean, result.stderr) for result in mine),
-                "-" if fit is None else f"{fit.exponent:.2f} ± {fit.stderr:.2f}",
-            ]
-        )
-    several = len(standing.sizes) > 1
-    columns = ["regret", *(size_name(*size) for size in standing.sizes), *(["growth exponent"] if several else [])]
-    return page.table(columns, [row if several else row[:-1] for row in rows])
-
-
-def _differences(standing: Standing) -> list[str]:
-    """How far each policy is behind the lowest, with intervals."""
-    if len(standing.policies) == 1:
-        return []
-    rows = []
-    for policy in standing.policies:
-        each = [standing.behind[policy, size] for size in standing.sizes]
-        rows.append([page.code(policy), *("lowest" if d is None else page.interval(d) for d in each)])
-    return [
-        page.paragraph(
-            "Regret beyond the lowest, run by run, with its interval: 95 % for all pairs of policies in a column at "
-            "once. Where an interval includes 0, these runs do not tell the two apart.",
-            note=True,
-        ),
-        page.table(["beyond the lowest", *(size_name(*size) for size in standing.sizes)], rows),
-    ]

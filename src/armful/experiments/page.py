@@ -15,6 +15,7 @@ body { font: 16px/1.55 system-ui, sans-serif; color: #1c1c1c; background: #fff; 
 h1 { font-size: 1.7rem; line-height: 1.25; } h2 { font-size: 1.25rem; margin-top: 2.6rem; }
 figure { margin: 1.2rem 0; } figure img { width: 100%; max-width: 46rem; height: auto; }
 figcaption, .note { color: #555; font-size: .93rem; }
+.warning { border-left: 4px solid #d55e00; padding: .1rem 0 .1rem .8rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .93rem; margin: .8rem 0; }
 th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e2e2e2; white-space: nowrap; }
@@ -44,6 +45,16 @@ def heading(text: str) -> str:
 def paragraph(text: str, note: bool = False) -> str:
     """Plain text; what stands between backquotes is code."""
     return f"<p{' class=note' if note else ''}>{_inline(text)}</p>"
+
+
+def lead(words: str, text: str) -> str:
+    """A paragraph that begins with a few words in bold."""
+    return f"<p><strong>{escape(words)}</strong> {_inline(text)}</p>"
+
+
+def warning(text: str) -> str:
+    """A paragraph that is not to be missed."""
+    return f"<p class=warning>{_inline(text)}</p>"
 
 
 def bullets(items: Iterable[str]) -> str:
@@ -88,7 +99,12 @@ def interval(difference: Difference) -> str:
 
 def code(name: str) -> str:
     """A name to be set as code, whatever is in it."""
-    return f"`{name.replace('`', _BACKQUOTE)}`"
+    return f"`{plain(name)}`"
+
+
+def plain(text: str) -> str:
+    """Text in which a backquote is a backquote."""
+    return text.replace("`", _BACKQUOTE)
 
 
 _BACKQUOTE = "\0"

@@ -21,7 +21,9 @@ from armful.experiments.reproduction import (
     Reproduction,
     paper_policies,
 )
-from armful.experiments.results import growth, tidy, write_table
+from armful.experiments.results import tidy, write_table
+from armful.experiments.standing import REGRET, Standing
+from armful.experiments.verdict import OURS, PAPERS_RULE, rule_differences, too_few_runs, verdict
 from armful.files.atomic_file import write_bytes
 
 DELTA = 0.1
@@ -52,6 +54,9 @@ CHOICES = (
     "Figure (d) takes all signs of theta* positive, with `--full` too.",
     "The noise of the algorithms that draw (epsilon-greedy, Thompson sampling) is their own in each run.",
 )
+
+
+IN_BRACKETS = "In brackets: about how many runs might tell, if the difference stays."
 
 
 def write(reproduction: Reproduction, out: Path, seconds: float) -> Path:
@@ -91,29 +96,37 @@ def cap_figure(reproduction: Reproduction) -> figures.Figure:
 
 def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
     protocol = reproduction.protocol
+    few = too_few_runs(reproduction)
     parts = [
+        *map(page.lead, ("Expected.", "What came.", "Where armful differs."), verdict(reproduction)),
+        *([page.warning(f"{protocol.runs} runs leave questions open. {' '.join(few)} {IN_BRACKETS}")] if few else []),
+        page.heading("What was run"),
         page.paragraph(
-            "Near-Optimal Regret Bounds for Contextual Combinatorial Semi-Bandits with Linear Payoff Functions "
-            f"(AAAI 2021), numerical experiments. Sizes k = {', '.join(map(str, sorted(protocol.sizes)))}, T = 20 k, "
-            f"{protocol.runs} runs each. `CappedC2UCB-paper` is the paper's proposed Algorithm 2 to the letter; "
-            "`CappedC2UCB` is armful's default, which clips every score at B instead."
+            "Takemura et al., Near-Optimal Regret Bounds for Contextual Combinatorial Semi-Bandits with Linear Payoff "
+            "Functions (AAAI 2021), numerical experiments: sizes "
+            f"k = {', '.join(map(str, sorted(protocol.sizes)))} with T = 20 k rounds, {protocol.runs} runs of each, "
+            f"mean regret and standard error. Regret is {REGRET}. `{PAPERS_RULE}` is the paper's Algorithm 2 to the "
+            f"letter; `{OURS}` is armful's default rule with the paper's parameters. In one run all policies meet the "
+            "same luck, so they are compared run by run."
         ),
         page.heading("What was seen"),
         page.bullets(findings(reproduction)),
     ]
     for kind in KINDS:
+        standing = Standing.of(kind, reproduction.of(kind))
         parts += [
             page.heading(f"Figure {CAPTIONS[kind][:3]} {kind} type"),
-            page.image(out / f"figure-{kind}.svg", CAPTIONS[kind]),
-            regret_table(reproduction, kind),
+            page.image(out / f"figure-{kind}.svg", f"{CAPTIONS[kind]} Lower is better; bars are one standard error."),
+            standing.regret_table(),
+            *standing.differences(),
         ]
+    parts += [page.heading("armful's rule beside the paper's"), *rules_beside_each_other(reproduction)]
     parts += [
-        page.heading("Growth exponents"),
         page.paragraph(
-            "regret ~ (kT)^e, fitted on log-log axes over all sizes. Since k and T grow together, e = 1/2 is the "
-            "growth of d sqrt(kT) and of dk alike, and e = 1 that of dk^2. The error is that of the means only.",
+            "The growth exponent e in the tables above is that of regret ~ (kT)^e, fitted on log-log axes over all "
+            "sizes. Since k and T grow together, e = 1/2 is the growth of d sqrt(kT) and of dk alike, and e = 1 that "
+            "of dk^2. Its error is that of the means only.",
         ),
-        growth_table(reproduction),
         page.heading("Bounds beside the measured regret"),
         page.paragraph(
             f"Explicit bounds at delta = {DELTA} with R = 1, lambda = d = 7, S = |theta*|, L the largest arm norm and "
@@ -172,23 +185,16 @@ def findings(reproduction: Reproduction) -> list[str]:
     return sentences
 
 
-def regret_table(reproduction: Reproduction, kind: str) -> str:
-    """Mean regret and standard error by policy and size."""
+def rules_beside_each_other(reproduction: Reproduction) -> list[str]:
+    """How much more armful's rule lost than the paper's, by size and type."""
+    pairs = rule_differences(reproduction)
     sizes = sorted(reproduction.protocol.sizes)
-    rows = []
-    for policy in paper_policies():
-        results = reproduction.of(kind, policy)
-        rows.append([f"`{policy}`", *(page.plus_minus(r.mean, r.stderr) for r in results)])
-    return page.table(["policy", *(f"k = {k}, T = {ROUNDS_PER_K * k}" for k in sizes)], rows)
-
-
-def growth_table(reproduction: Reproduction) -> str:
-    """The fitted exponent of each policy on each type."""
-    rows = []
-    for policy in paper_policies():
-        fits = [growth(reproduction.of(kind, policy)) for kind in KINDS]
-        rows.append([f"`{policy}`", *("-" if f is None else f"{f.exponent:.2f} ± {f.stderr:.2f}" for f in fits)])
-    return page.table(["policy", *KINDS], rows)
+    rows = [[f"k = {k}, T = {ROUNDS_PER_K * k}", *(page.interval(pairs[kind, k][0]) for kind in KINDS)] for k in sizes]
+    note = (
+        f"Regret of `{OURS}` beyond that of `{PAPERS_RULE}`, run by run, with intervals that hold at once with 95 %. "
+        "Below 0 armful's rule lost less."
+    )
+    return [page.paragraph(note), page.table(["size", *KINDS], rows)]
 
 
 def bounds_table(reproduction: Reproduction) -> str:
