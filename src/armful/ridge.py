@@ -14,6 +14,7 @@ from armful.checks import FloatArray
 from armful.errors import FileFormatError, PrecisionError
 from armful.files import npz_format
 from armful.roots import SumOfSquares, diagonal, frozen, ridge_root, stacked_root
+from armful.saved_state import restored
 from armful.solved import Solved
 from armful.weighting import check_weights, rows_to_learn
 
@@ -229,19 +230,11 @@ class RidgeState:
     @classmethod
     def from_arrays(cls, ridge: object, arrays: npz_format.Arrays, path: str | os.PathLike[str]) -> Self:
         """A state from the arrays of the file at `path`, refused if they do not fit together."""
-        there = [arrays[name] for name in ("root", "rows", "solved", "n") if name in arrays]
-        if len(there) == 4 and isinstance(ridge, float) and math.isfinite(ridge) and ridge > 0:
-            root, rows, solved, n = there
-            size = root.shape[-1] if root.ndim else 0
-            square = (*n.shape, size, size)
-            fit = size >= 2 and root.shape == solved.shape == square
-            fit = fit and rows.ndim == root.ndim and (*rows.shape[:-2], rows.shape[-1]) == square[:-1]
-            fit = fit and all(array.dtype == np.float64 and np.isfinite(array).all() for array in there)
-            if fit and (n >= 0).all():
-                seen = SumOfSquares(frozen(root), (frozen(rows),))
-                if Solved.of(seen, ridge).is_like(solved):
-                    return cls(n_features=size - 1, ridge=ridge)._with(seen, Solved(solved), n)
-        raise FileFormatError(f"{path} does not hold a ridge state that fits together")
+        parts = restored(ridge, arrays)
+        if parts is None:
+            raise FileFormatError(f"{path} does not hold a ridge state that fits together")
+        known_ridge, seen, solved, n = parts
+        return cls(n_features=seen.without_waiting.shape[-1] - 1, ridge=known_ridge)._with(seen, solved, n)
 
     def refuse_unlike(self, other: "RidgeState") -> None:
         """Raise unless `other` could be merged with this state."""

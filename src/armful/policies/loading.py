@@ -19,11 +19,17 @@ def load(path: str | os.PathLike[str]) -> Policy:
     kind = _find_class(str(header.get("class")), path)
     state = RidgeState.from_arrays(header.get("ridge"), arrays, path)
     try:
-        policy = kind(**header["options"])
+        options = header["options"]
+        if "n_features" in options and options["n_features"] != state.n_features:  # before it takes room for so many
+            wanted = options["n_features"]
+            raise ValueError(f"expected a state of {wanted} features, got one of {state.n_features}")
+        policy = kind(**options)
         policy.rng = _restored_generator(header["generator"])
         policy.state = state
-    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
-        raise FileFormatError(f"{path} does not fit {kind.__name__} of this armful: {error}") from None
+    except Exception as error:  # of any class, given what somebody wrote into a file
+        raise FileFormatError(
+            f"{path} does not fit {kind.__name__} of this armful: {npz_format.short(error)}"
+        ) from None
     return policy
 
 
@@ -31,6 +37,10 @@ def _restored_generator(state: dict[str, Any]) -> Generator:
     kind = getattr(np.random, state["bit_generator"])
     if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
         raise ValueError(f"{state['bit_generator']} is no bit generator of numpy")
+    for holder, name, last in ((state.get("state"), "pos", 624), (state, "buffer_pos", 4)):
+        position = holder.get(name, 0) if isinstance(holder, dict) else 0
+        if not (isinstance(position, int) and 0 <= position <= last):  # numpy would read beyond its memory
+            raise ValueError(f"{name} of its generator must be from 0 to {last}, got {position!r}")
     bits = kind()
     bits.state = state
     return Generator(bits)
@@ -40,7 +50,9 @@ def _find_class(name: str, path: str | os.PathLike[str]) -> type[Policy]:
     for kind in _subclasses(Policy):
         if f"{kind.__module__}:{kind.__qualname__}" == name:
             return kind
-    raise FileFormatError(f"{path} holds a policy of class {name}; import the module that defines it, then load again")
+    raise FileFormatError(
+        f"{path} holds a policy of class {npz_format.short(name)}; import the module that defines it, then load again"
+    )
 
 
 def _subclasses(kind: type[Policy]) -> Iterator[type[Policy]]:

@@ -20,12 +20,10 @@ from armful.scan.columns import Block, Ids
 from armful.scan.csvfile import Dialect
 from armful.scan.ids import refuse_repeated_in
 from armful.scan.sources import open_source
-from armful.scan.tablefile import END, END_MARK, START, START_MARK, VERSION, natural_block
+from armful.scan.tablefile import END, END_MARK, LONGEST_ID, START, START_MARK, VERSION, natural_block
 
 ID_BLOCK = 1 << 20
 """Bytes of ids to a checksum."""
-LONGEST_ID = 1000
-"""In bytes. An array of strings has room for the longest in every place, so one slip would fill the memory."""
 
 
 def build(

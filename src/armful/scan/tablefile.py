@@ -22,12 +22,13 @@ length `bytes`, and `crc32`: one for each `block` of so many bytes. Any program 
 A file without its last 16 bytes is one whose writing never ended.
 """
 
-import json
 import os
+import stat
 import struct
 import weakref
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -40,12 +41,16 @@ from numpy.typing import NDArray
 from armful.blocks import block_size
 from armful.checks import FloatArray, IntArray
 from armful.errors import FileFormatError, with_message
+from armful.files.atomic_file import kind_of
+from armful.scan.footer import Stretch, parsed
 
 VERSION = 1
 START = struct.Struct("<8sQ")
 START_MARK = b"ARMTABLE"
 END = struct.Struct("<QI4s")
 END_MARK = b"ATBL"
+LONGEST_ID = 1000
+"""In bytes. An array of strings has room for the longest in every place, so one slip would fill the memory."""
 ID_ROWS = 1 << 16
 """Ids read at a time."""
 NEAR = 1 << 16
@@ -116,12 +121,11 @@ class OpenFile:
 class Section:
     """A stretch of the file in blocks, each compared with its checksum the first time it is read."""
 
-    def __init__(self, file: OpenFile, name: str, offset: int, length: int, block: int, checksums: list[int]) -> None:
-        self.length = length
-        self._file, self._name, self._offset, self._block, self._checksums = file, name, offset, block, checksums
-        self._verified = bytearray(len(checksums))
-        if min(offset, length, block - 1) < 0 or len(checksums) != -(-length // block):
-            raise ValueError(name)
+    def __init__(self, file: OpenFile, name: str, stretch: Stretch) -> None:
+        self.length = stretch.length
+        self._file, self._name, self._offset = file, name.replace("_", " "), stretch.offset
+        self._block, self._checksums = stretch.block, stretch.checksums
+        self._verified = bytearray(len(self._checksums))
 
     def read(self, begin: int, buffer: Bytes) -> None:
         """Fill `buffer` with the bytes from `begin` of the section on."""
@@ -150,30 +154,18 @@ class TableFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = _opened(path)
-        footer = _footer(self._file)
-        self.identity = blake2b(footer, digest_size=16).hexdigest()
+        text = _footer(self._file)
+        self.identity = blake2b(text, digest_size=16).hexdigest()
         try:
-            self._understand(json.loads(footer))
-        except (KeyError, TypeError, ValueError):
+            footer = parsed(text, room=self._file.size - END.size - len(text))
+        except (KeyError, TypeError, ValueError, RecursionError):
             raise FileFormatError(f"{path} has a footer that makes no sense: build it again from its source") from None
-
-    def _understand(self, footer: dict[str, Any]) -> None:
-        self.n_arms, self.n_features = int(footer["n_arms"]), int(footer["n_features"])
-        self.dtype: np.dtype[Any] = np.dtype({"float32": "<f4", "float64": "<f8"}[footer["dtype"]])
-        self.block_rows = int(footer["block_rows"])
-        self.columns: list[str] | None = footer["columns"]
+        self.n_arms, self.n_features, self.dtype = footer.n_arms, footer.n_features, footer.dtype
+        self.block_rows, self.columns = footer.block_rows, footer.columns
         self._row_bytes = self.n_features * self.dtype.itemsize
-        sections = {
-            name: Section(
-                self._file, name.replace("_", " "), part["offset"], part["bytes"], part["block"], part["crc32"]
-            )
-            for name, part in footer["sections"].items()
-        }
-        self._features = sections["features"]
-        self._ids, self._begins = sections.get("ids"), sections.get("id_begins")
-        self._text = sections["id_text"] if self._begins else None
-        if self._features.length != self.n_arms * self._row_bytes or self.n_arms < 1 or self.block_rows < 1:
-            raise ValueError("features")
+        sections = {name: Section(self._file, name, stretch) for name, stretch in footer.sections.items()}
+        self._features, self._ids = sections["features"], sections.get("ids")
+        self._begins, self._text = sections.get("id_begins"), sections.get("id_text")
 
     def refuse_changed(self) -> None:
         """Refuse a file that somebody wrote to since it was opened."""
@@ -220,10 +212,16 @@ class TableFile:
         assert self._text is not None
         begins = np.empty(end - begin + 1, dtype="<u8")
         self._begins.read(begin * 8, begins.view(np.uint8))
+        lengths = np.diff(begins)  # of unsigned numbers: one that falls gives a large one
+        if begins[-1] > self._text.length or lengths.max() > LONGEST_ID:
+            raise FileFormatError(f"{self.path} has ids that make no sense: build it again from its source")
         text = np.empty(int(begins[-1] - begins[0]), dtype=np.uint8)
         self._text.read(int(begins[0]), text)
         places = (begins - begins[0]).astype(np.int64)
-        return _decoded(text, places[wanted], places[wanted + 1])
+        try:
+            return _decoded(text, places[wanted], places[wanted + 1])
+        except UnicodeDecodeError:
+            raise FileFormatError(f"{self.path} has ids that are not UTF-8: build it again from its source") from None
 
 
 def _decoded(text: Bytes, begins: IntArray, ends: IntArray) -> NDArray[Any]:
@@ -252,6 +250,12 @@ def _runs(indices: IntArray, block: int, near: int) -> Iterator[tuple[IntArray, 
 
 
 def _opened(path: Path) -> OpenFile:
+    mode = stat.S_IFREG
+    with suppress(OSError):  # to open it says more
+        mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):  # to open a pipe may wait for ever
+        kind = "directory" if stat.S_ISDIR(mode) else kind_of(mode)
+        raise FileFormatError(f"{path} is a {kind}, expected a table that armful.Table.build wrote")
     try:
         return OpenFile(path)
     except FileNotFoundError:
@@ -263,8 +267,6 @@ def _opened(path: Path) -> OpenFile:
 def _footer(file: OpenFile) -> bytes:
     """The footer of a table that is whole; the sentence says what is wrong with another file."""
     path, size = file.path, file.size
-    if path.is_dir():
-        raise FileFormatError(f"{path} is a directory, expected a table that armful.Table.build wrote")
     start = np.zeros(min(START.size, size), dtype=np.uint8)
     file.read(0, start)
     if start.tobytes()[: len(START_MARK)] != START_MARK[:size]:
