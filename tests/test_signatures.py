@@ -50,6 +50,10 @@ class Mine(armful.C2UCB):
             "Diverse takes by name weight, scale, as in Diverse(weight=...); got 1 argument by position",
         ),
         (
+            lambda: armful.Table([[1.0]]),
+            "a Table is made by Table.wrap(X), Table.build(source, path) or Table.open(path), got Table of list",
+        ),
+        (
             lambda: armful.Table.wrap([[1.0]], id=[1]),
             "Table.wrap has no option 'id', did you mean 'ids'? It takes X, ids, and by name float32_copy",
         ),

@@ -550,3 +550,9 @@ def test_a_worker_that_ends_too_soon_is_told_in_a_sentence():
         worker_pool(1) as pool,
     ):
         pool.submit(os._exit, 1).result()
+
+
+@pytest.mark.parametrize(("rounds", "repetitions"), [(10**13, 1), (1, 10**13), (10**7, 10**7)])
+def test_more_than_memory_holds_is_refused_before_anything_runs(rounds, repetitions):
+    with pytest.raises(ValueError, match=f"^{repetitions} repetitions of {rounds} rounds would take .* GB of memory"):
+        simulate(EpsilonGreedy(n_features=10), Slates(), rounds=rounds, repetitions=repetitions)

@@ -67,7 +67,7 @@ def fits_in_memory(what: str, n_numbers: int) -> None:
     available = memory_size()
     if 8 * n_numbers > available:
         raise ValueError(
-            f"{what} would take {8 * n_numbers / 1e9:,.0f} GB of memory, this machine has {available / 1e9:,.0f} GB"
+            f"{what} would take {8 * n_numbers // 10**9:,} GB of memory, this machine has {available / 1e9:,.0f} GB"
         )
 
 

@@ -64,12 +64,18 @@ def simulate(
     _refuse_without("environment", environment, "rounds", "n_features")
     if isinstance(policy, Policy) and policy.n_features != environment.n_features:
         raise ValueError(f"the policy has {policy.n_features} features, the environment {environment.n_features}")
+    refuse_too_many(repetitions, rounds, "repetitions")
     batches = [range(i, min(i + BATCH, repetitions)) for i in range(0, repetitions, BATCH)]
     if checks.count("workers", workers) == 1:
         return Trajectories.joined([run_batch(policy, environment, rounds, seed, batch) for batch in batches])
-    with worker_pool(workers) as pool:
+    with worker_pool(min(workers, len(batches))) as pool:
         jobs = [pool.submit(run_batch, policy, environment, rounds, seed, batch) for batch in batches]
         return Trajectories.joined([job.result() for job in jobs])
+
+
+def refuse_too_many(repetitions: int, rounds: int, called: str = "runs") -> None:
+    """Refuse more repetitions and rounds than memory holds: regret, rewards, arms pulled, and what is made of them."""
+    checks.fits_in_memory(f"{repetitions} {called} of {rounds} rounds", 7 * repetitions * rounds)
 
 
 def _refuse_without(what: str, given: object, *needed: str) -> None:

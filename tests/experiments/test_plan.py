@@ -264,3 +264,13 @@ def test_names_that_no_terminal_shows_are_refused(tmp_path, name):
 def test_a_plan_that_is_not_there_is_told_in_a_sentence(tmp_path):
     with pytest.raises(ValueError, match="is not there"):
         read_plan(tmp_path / "plan.toml")
+
+
+@pytest.mark.parametrize("n_features", ["3.5", "'three'", "None", "0"])
+def test_an_environment_of_ones_own_without_a_number_of_features_is_told(tmp_path, n_features):
+    (tmp_path / "mine.py").write_text(
+        f"class Town:\n    n_features = {n_features}\n    def rounds(self, n_rounds, rng):\n        return iter(())\n"
+    )
+    plan = replace(TINY, environments={"town": Recipe(f"{tmp_path / 'mine.py'}:Town")})
+    with pytest.raises(ValueError, match="n_features of environment 'town' must be a whole number of at least 1, got"):
+        check(plan)

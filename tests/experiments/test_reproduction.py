@@ -151,6 +151,8 @@ def test_the_worst_signs_are_those_of_the_largest_regret_on_other_seeds(tmp_path
         ({"sizes": (2, 2)}, "different"),
         ({"sizes": (0,)}, "k must be"),
         ({"sizes": (2, 1)}, "at least 2, got 1"),
+        ({"runs": 10**12}, "1000000000000 runs of 320 rounds would take 17,920,000 GB of memory"),
+        ({"runs": 10**400}, "GB of memory, this machine has"),
     ],
 )
 def test_impossible_protocols_are_refused(wrong, message):

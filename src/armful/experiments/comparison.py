@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import armful
 from armful import checks
@@ -14,7 +14,7 @@ from armful.experiments.results import Result, tidy, write_table
 from armful.experiments.standing import REGRET, Standing
 from armful.files.atomic_file import write_bytes
 from armful.policies import Policy
-from armful.simulation import BATCH
+from armful.simulation import BATCH, refuse_too_many
 
 
 def check(plan: Plan) -> None:
@@ -37,9 +37,8 @@ def check(plan: Plan) -> None:
             environment = world.make(k=k)
             with told(f"environment {name!r}", type(environment), expected=()):
                 n_features = getattr(environment, "n_features", None)
-            if n_features is None:
-                raise ValueError(f"environment {name!r} needs n_features")
-            _refuse_too_large(plan.runs, rounds, n_features, getattr(environment, "n_arms", 0))
+            checks.count(f"n_features of environment {name!r}", cast(int, n_features))
+            _refuse_too_large(plan.runs, rounds, cast(int, n_features), getattr(environment, "n_arms", 0))
             for learner in plan.policies.values():
                 learner.make(n_features=n_features)
 
@@ -48,14 +47,16 @@ def _has_no_score(kind: type) -> bool:
     return issubclass(kind, Policy) and kind.score is Policy.score and kind.choose is Policy.choose
 
 
-def _refuse_too_large(runs: int, rounds: int, n_features: int, n_arms: int) -> None:
+def _refuse_too_large(runs: int, rounds: int, n_features: int, n_arms: Any) -> None:
     """Refuse what no memory holds; `BATCH` runs are simulated at once, each with arms and an estimate of its own."""
     together = min(runs, BATCH)
-    checks.fits_in_memory(f"{runs} runs of {rounds} rounds", 7 * runs * rounds)
+    refuse_too_many(runs, rounds)
     checks.fits_in_memory(f"estimates with n_features = {n_features}", 4 * together * (n_features + 1) ** 2)
-    checks.fits_in_memory(
-        f"{together} runs at once with n_arms = {n_arms} and n_features = {n_features}", together * n_arms * n_features
-    )
+    if isinstance(n_arms, int):  # which an environment of the user's own need not have
+        checks.fits_in_memory(
+            f"{together} runs at once with n_arms = {n_arms} and n_features = {n_features}",
+            together * n_arms * n_features,
+        )
 
 
 def standings(plan: Plan, results: Sequence[Result]) -> list[Standing]:

@@ -21,8 +21,10 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size
 th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e2e2e2; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; padding-left: 0; }
 th { border-bottom: 2px solid #888; font-weight: 600; white-space: normal; vertical-align: bottom; max-width: 9rem; }
-ul { padding-left: 1.3rem; } code { overflow-wrap: anywhere; } td code { overflow-wrap: normal; }
+ul { padding-left: 1.3rem; } code { overflow-wrap: anywhere; } th code, td code { overflow-wrap: normal; }
 code { background: #f3f3f3; padding: 0 .25em; border-radius: 3px; } li { margin: .25rem 0; }
+@media (max-width: 30rem) { body { margin: 1rem auto; padding: 0 .8rem; } table { font-size: .85rem; }
+       th, td { padding: .25rem .4rem; } th { min-width: 4.6rem; } }
 """
 
 

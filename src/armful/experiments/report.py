@@ -97,6 +97,7 @@ def cap_figure(reproduction: Reproduction) -> figures.Figure:
 def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
     protocol = reproduction.protocol
     few = too_few_runs(reproduction)
+    campaign = Standing.of("campaign", reproduction.campaign)
     parts = [
         *map(page.lead, ("Expected.", "What came.", "Where armful differs."), verdict(reproduction)),
         *([page.warning(f"{protocol.runs} runs leave questions open. {' '.join(few)} {IN_BRACKETS}")] if few else []),
@@ -137,10 +138,8 @@ def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
         bounds_table(reproduction),
         page.heading(f"Figure (c) k = {CAMPAIGN_K}, T = {CAMPAIGN_ROUNDS}"),
         page.image(out / "figure-campaign.svg", CAPTIONS["campaign"]),
-        page.table(
-            ["policy", "regret"],
-            [[f"`{r.policy}`", page.plus_minus(r.mean, r.stderr)] for r in reproduction.campaign],
-        ),
+        campaign.regret_table(),
+        *campaign.differences(),
         page.heading("Figure (d) B misjudged"),
         page.image(out / "figure-cap.svg", CAPTIONS["cap"]),
         page.table(

@@ -11,6 +11,7 @@ from armful.experiments.plan import Cell
 from armful.experiments.recipe import Recipe
 from armful.experiments.results import Result
 from armful.experiments.running import Progress, run_cells
+from armful.simulation import refuse_too_many
 
 KINDS = ("grouped", "uniform")
 ROUNDS_PER_K = 20
@@ -56,6 +57,7 @@ class Protocol:
             raise ValueError(f"sizes must be different from one another, got {list(self.sizes)}")
         checks.count("runs", self.runs)
         checks.count("seed", self.seed, minimum=0)
+        refuse_too_many(self.runs, ROUNDS_PER_K * max(self.sizes))
 
     @property
     def n_cells(self) -> int:

@@ -41,6 +41,11 @@ class Table:
     _ids_differ = True
 
     def __init__(self, store: ArrayStore | TableFile) -> None:
+        if not hasattr(store, "block_rows"):
+            raise TypeError(
+                "a Table is made by Table.wrap(X), Table.build(source, path) or Table.open(path), got Table of "
+                f"{type(store).__name__}"
+            )
         self._store = store
         self.n_arms: int = store.n_arms
         self.n_features: int = store.n_features
