@@ -51,7 +51,7 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
     try:
         _refuse_special(path)
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            members = _members(archive, path.stat().st_size)
+            members = _members(archive, os.fstat(file.fileno()).st_size)
             header = json.loads(str(_array(archive, members.pop("header.json"))))
             _refuse_header(path, header, kind)
             return header, {name: _array(archive, member) for name, member in members.items()}
