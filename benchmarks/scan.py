@@ -2,10 +2,13 @@
 
 `X @ theta` runs on one core, beside every measurement; choosing runs on one core, and on all of them. "Plain" scores
 every arm in float64 and chooses, "fresh" is `policy.choose` on an array, "table" on a `Table` of the same arms round
-after round, from the third round on. Medians. Every choice is compared with the plain one.
+after round, from the third round on. Medians. The first three rounds on a table and the slowest of the later ones are
+printed by themselves, so that a single slow round is seen. Every choice is compared with the plain one.
 
-    python benchmarks/scan.py             all of it, some minutes
-    python benchmarks/scan.py rounds      one part: rounds, hard, quotas, growth, learning or memory
+    python benchmarks/scan.py                 all of it, some minutes
+    python benchmarks/scan.py rounds          one part: rounds, hard, quotas, growth, learning or memory
+    python benchmarks/scan.py rounds --small  with a tenth of the arms
+    OPENBLAS_CORETYPE=Haswell python benchmarks/scan.py rounds    as on a processor without AVX-512
 """
 
 import os
@@ -60,22 +63,26 @@ class Rounds:
         self.policy, self.table = make(X.shape[1]), armful.Table.wrap(X)
         self.rng = np.random.default_rng(1)
         self.passes: dict[str, list[float]] = {}
+        self.over_plain: list[float] = []
+        """Of every round on the table on one core: its time over that of the plain computation in the same round."""
         self.played = 0
 
     def play(self, rounds: int, *, skipped: int = 2, ways: tuple[str, ...] = ("plain", "fresh", "table")) -> None:
         for _ in range(rounds):
             self.played += 1
             unit = statistics.median(seconds(lambda: self.X @ self.theta)[0] for _ in range(3))
-            chosen = {}
+            chosen, times = {}, {}
             for way in ways:
                 for cores in (set(list(CORES)[:1]), set(CORES)) if way != "plain" else (set(list(CORES)[:1]),):
                     use(cores)
                     spent, chosen[way] = seconds(lambda way=way: self.choose(way))
                     use(set(CORES))
+                    times.setdefault(way, spent)
                     if self.played > skipped or way != "table":
                         name = way if way == "plain" else f"{way}, {len(cores)} core{'s' * (len(cores) > 1)}"
                         self.passes.setdefault(name, []).append(spent / unit)
             if "plain" in ways:
+                self.over_plain.append(times["table"] / times["plain"])
                 for way in ways:
                     assert set(chosen[way].tolist()) == set(chosen["plain"].tolist()), "another set was chosen"
             features = self.X[chosen["table"]]
@@ -98,14 +105,17 @@ def show(title: str, medians: dict[str, float], aims: str = "") -> None:
     print(f"{title}: " + "; ".join(f"{way} {passes:.2f}" for way, passes in medians.items()) + aims, flush=True)
 
 
-def rounds() -> None:
+def rounds(small: bool = False) -> None:
     print(
         "\n# Rounds, k = 1 %, radius 1 (aims: plain 5.5 at d = 50, 9 at d = 100; table 1.2 at d = 50, 2.0 at d = 200)"
     )
-    for n, d in ((1_000_000, 50), (1_000_000, 100), (200_000, 200)):
+    tenth = 10 if small else 1
+    for n, d in ((1_000_000 // tenth, 50), (1_000_000 // tenth, 100), (200_000 // tenth, 200)):
         game = Rounds(*customers(n, d), armful.TopK(n // 100), ucb)
         game.play(9)
         show(f"{n:,} x {d}", game.medians())
+        first = ", ".join(f"{ratio:.2f}" for ratio in game.over_plain[:3])
+        print(f"  table over plain, one core: rounds 1 to 3 {first}; slowest later one {max(game.over_plain[3:]):.2f}")
 
 
 def hard() -> None:
@@ -252,10 +262,11 @@ PARTS = {part.__name__: part for part in (rounds, hard, quotas, growth, learning
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", nargs="?", choices=PARTS)
+    parser.add_argument("--small", action="store_true", help="rounds with a tenth of the arms")
     parser.add_argument("--job", nargs=3, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.job:
         run_job(asked.job[0], int(asked.job[1]), Path(asked.job[2]))
     else:
         for name in [asked.part] if asked.part else PARTS:
-            PARTS[name]()
+            rounds(asked.small) if name == "rounds" else PARTS[name]()

@@ -159,6 +159,8 @@ def refuse_not_finite(name: str, array: FloatArray, first_row: int = 0) -> None:
 
 
 def _number(name: str, value: Any) -> float:
+    if type(value) is float and math.isfinite(value):  # mostly
+        return value
     try:
         number = float(value)
     except (TypeError, ValueError):

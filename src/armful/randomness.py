@@ -20,6 +20,8 @@ MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 def as_generator(seed: Seed, name: str = "rng") -> Generator:
     """A generator as it is, or one made from a seed, which an error calls by the `name` that the user knows."""
+    if isinstance(seed, Generator):
+        return seed
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):

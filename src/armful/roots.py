@@ -64,12 +64,18 @@ class SumOfSquares:
 def stacked_root(root: FloatArray, rows: FloatArray, *, triangle: bool = False) -> FloatArray:
     """The triangular square root of `root' root + rows' rows`. triangle: the rows are one too."""
     size = root.shape[-1]
-    together = min(size, QR_BLOCK if size < WIDE else WIDE_QR_BLOCK)
-    return _one_by_one(partial(dtpqrt, rows.shape[-2] if triangle else 0, together), root, rows)
+    how = rows.shape[-2] if triangle else 0, min(size, QR_BLOCK if size < WIDE else WIDE_QR_BLOCK)
+    if root.ndim == 2:
+        single: FloatArray = dtpqrt(*how, root, rows)[0]
+        return single
+    return _one_by_one(partial(dtpqrt, *how), root, rows)
 
 
 def inverted(triangle: FloatArray) -> FloatArray:
     """The inverse of an upper triangle, which is overwritten."""
+    if triangle.ndim == 2:
+        single: FloatArray = dtrtri(triangle, overwrite_c=True)[0]
+        return single
     return _one_by_one(partial(dtrtri, overwrite_c=True), triangle)
 
 
@@ -105,9 +111,6 @@ def _one_by_one(lapack: Callable[..., Any], *stacks: FloatArray) -> FloatArray:
 
     The result lies in memory column by column, as LAPACK wants it next time.
     """
-    if stacks[0].ndim == 2:
-        single: FloatArray = lapack(*stacks)[0]
-        return single
     results = [lapack(*each)[0].T for each in zip(*map(_flat, stacks), strict=True)]
     columns = np.array(results).reshape(len(results), *stacks[0].shape[-2:])
     return np.swapaxes(columns, -1, -2).reshape(stacks[0].shape)

@@ -8,8 +8,8 @@ from armful.constraints.selection import promised
 from armful.scan.rows import ArrayRows, Rows
 from armful.scan.table import Table
 
-MANY, MANY_WIDE, WIDE = 16_000, 4_000, 50
-"""From `MANY` arms on a close look at each is worth avoiding; from `MANY_WIDE` on if they have `WIDE` features."""
+MANY = 16_000
+"""From so many arms on a close look at each is worth avoiding."""
 
 TOO_MANY = 200_000
 """Constraints that do not go by rank, and objectives, are not asked to look at more arms of a table."""
@@ -21,7 +21,7 @@ def many_arms(X: Any, n_features: int, constraint: Any, policy: Any) -> Rows | N
         refuse_unfit(X, n_features)
     elif not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] != n_features:
         return None
-    if not (_are_many(len(X), n_features) and _scores_armwise(policy) and _goes_by_rank(constraint)):
+    if not (len(X) >= MANY and _scores_armwise(policy) and _goes_by_rank(constraint)):
         return None
     if isinstance(X, Table):
         return X
@@ -71,7 +71,3 @@ def _scores_armwise(policy: Any) -> bool:
 
 def _goes_by_rank(constraint: Any) -> bool:
     return promised(type(constraint), "best", ("ranks",))
-
-
-def _are_many(n_arms: int, n_features: int) -> bool:
-    return n_arms >= (MANY_WIDE if n_features >= WIDE else MANY)

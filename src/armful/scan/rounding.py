@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -28,8 +29,7 @@ class Rounding:
         """For products in this type with what the state knows."""
         kind, d = np.finfo(dtype), state.n_features
         unit = (d + 4) * float(kind.eps) / 2
-        root, inverse = _norm(state.root), _norm(np.abs(state.inverse_root))
-        theta = float(np.linalg.norm(state.theta))
+        root, inverse, theta = _sizes(state)
         smallest = d * float(kind.tiny)
         return cls(
             mean=unit * theta * root + smallest * root,
@@ -57,10 +57,17 @@ def growth(old: FloatArray, state: RidgeState) -> float:
     d, unit = state.n_features, float(np.finfo(np.float64).eps)
     ratio = old @ state.inverse_root
     largest = float(np.linalg.eigvalsh(ratio.T @ ratio)[-1])
-    error = d * unit * _norm(np.abs(old)) * _norm(np.abs(state.inverse_root))
+    error = d * unit * _norm(old) * _sizes(state)[1]
     return math.sqrt(max(largest, 0.0) + 10 * d * unit * _norm(ratio) ** 2) + error
 
 
+@lru_cache(maxsize=4)
+def _sizes(state: RidgeState) -> tuple[float, float, float]:
+    """No less than the norms of R and R^-1, and |theta|: asked for several times a round."""
+    return _norm(state.root), _norm(state.inverse_root), float(np.linalg.norm(state.theta))
+
+
 def _norm(matrix: FloatArray) -> float:
-    """No less than the spectral norm, and cheaper."""
-    return math.sqrt(float(np.linalg.norm(matrix, 1)) * float(np.linalg.norm(matrix, np.inf)))
+    """No less than the spectral norm of the matrix and of its absolute values, and cheaper."""
+    sizes = np.abs(matrix)
+    return math.sqrt(float(sizes.sum(axis=0).max()) * float(sizes.sum(axis=1).max()))

@@ -68,8 +68,7 @@ class Scoring:
         self.caps = None if caps is None else caps.copy()  # the caller may change them, and ask for reasons later
         self.key: Keys = 0
         self._policy = copy.copy(policy)
-        self._policy.rng = copy.deepcopy(policy.rng)
-        self._before = self._policy.rng.bit_generator.state
+        self._before = policy.rng.bit_generator.state
         self._twins = local()
         self.has_range = hasattr(policy, "lowest_score") and hasattr(policy, "highest_score")
 
@@ -113,7 +112,7 @@ class Scoring:
         row: `(1, n_features)`, an arm to score.
         """
         scored = self._as_it_was()
-        scored.score_all(self.arms(row, np.zeros(1, dtype=np.int64)), self.k)
+        scored.score_all(self.assumed(row, slice(0, 1), np.zeros(1), np.zeros(1)), self.k)  # what it draws is the same
         rng.bit_generator.state = scored.rng.bit_generator.state
         self.key = draw_key(rng)
         return self.key

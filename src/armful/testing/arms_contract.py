@@ -33,12 +33,11 @@ class ArmsContract:
 
     The plain one: every row scored in float64 in one place, and all scores given to the constraint. options: what else
     `choose` is called with, like `{"client": client}`. n_arms, n_features: the size of the matrix, whose numbers are
-    such that float32 holds them; with 4,000 arms of 50 features, or 16,000 of fewer, not each of them is looked at
-    closely.
+    such that float32 holds them; with 16,000 arms not each of them is looked at closely.
     """
 
     options: Mapping[str, Any] = {}
-    n_arms, n_features = 4_321, 50
+    n_arms, n_features = 16_321, 12
 
     def arms(self, X: FloatArray) -> Any:
         """What to choose from: the rows of `X` `(n_arms, n_features)`, in this order."""
