@@ -1,9 +1,10 @@
+import shutil
 from dataclasses import replace
 
 import pytest
 
 from armful import checks
-from armful.experiments import Plan, Recipe, read_plan
+from armful.experiments import Plan, Recipe, read_plan, recipe
 from armful.experiments.comparison import check
 from armful.experiments.plan import EXAMPLE
 
@@ -44,6 +45,21 @@ def test_editing_the_file_of_an_own_class_changes_the_key(tmp_path):
     before = cell.key()
     file.write_text(file.read_text() + "# changed\n")
     assert cell.key() != before
+
+
+def test_editing_armful_changes_every_key(tmp_path, monkeypatch):
+    shutil.copytree(recipe.PACKAGE, tmp_path / "armful", ignore=shutil.ignore_patterns("__pycache__"))
+    source_digest = recipe.source_digest.__wrapped__
+    assert source_digest(tmp_path / "armful") == recipe.source_digest()
+    ridge = tmp_path / "armful" / "ridge.py"
+    ridge.write_bytes(ridge.read_bytes().replace(b"\n", b"\r\n"))  # as git may write it on Windows
+    (tmp_path / "armful" / "experiments" / "page.py").write_text("# another look")
+    assert source_digest(tmp_path / "armful") == recipe.source_digest()
+    ridge.write_text("# another result")
+    assert source_digest(tmp_path / "armful") != recipe.source_digest()
+    before = TINY.cells()[0].key()
+    monkeypatch.setattr("armful.experiments.plan.source_digest", lambda: "another")
+    assert TINY.cells()[0].key() != before
 
 
 def test_a_date_is_an_option_like_any_other(tmp_path):

@@ -19,7 +19,7 @@ import scipy
 
 import armful
 from armful.experiments.plan import Cell
-from armful.experiments.recipe import Recipe, find
+from armful.experiments.recipe import Recipe, find, source_digest
 from armful.experiments.results import Result
 from armful.experiments.running import Outcomes, run_cell
 from armful.scan.crew import quiet
@@ -146,6 +146,7 @@ def installed() -> dict[str, str]:
     """What results depend on, and what talks to the cluster, in their versions."""
     return {
         "armful": armful.__version__,
+        "the source of armful": source_digest()[:12],
         "numpy": numpy.__version__,
         "scipy": scipy.__version__,
         "distributed": _distributed().__version__,

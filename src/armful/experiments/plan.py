@@ -12,7 +12,7 @@ from typing import Any
 
 import armful
 from armful import checks
-from armful.experiments.recipe import Recipe
+from armful.experiments.recipe import Recipe, source_digest
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Cell:
             "world": self.world.fingerprint(),
             "learner": self.learner.fingerprint(),
             "numbers": [self.k, self.rounds, self.runs, self.seed],
-            "armful": armful.__version__,
+            "armful": [armful.__version__, source_digest()],
         }
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=_in_a_key).encode()).hexdigest()[:16]
         size = f"k{self.k}" if self.k else f"T{self.rounds}"

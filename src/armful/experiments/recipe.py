@@ -8,12 +8,15 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from armful import environments, policies
 from armful.experiments.mistakes import summary, told
+
+PACKAGE = Path(policies.__file__).parent.parent
 
 RELATIVE_TO_FEATURES = {"d": float, "sqrt(d)": math.sqrt}
 """Options that may be given in terms of the number of features, which is the world's to say."""
@@ -72,6 +75,20 @@ class Recipe:
         path = self.kind.rpartition(":")[0]
         digest = hashlib.sha256(Path(path).read_bytes()).hexdigest() if path.endswith(".py") else None
         return {"kind": self.kind, "options": dict(self.options), "file": digest}
+
+
+@cache
+def source_digest(folder: Path = PACKAGE) -> str:
+    """Return a digest of the code that results depend on: all of armful but what runs, shows and tests it.
+
+    Two clones of the same version may differ, and then so may their results.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        place = path.relative_to(folder).as_posix()
+        if not place.startswith(("cli/", "experiments/", "testing/")):
+            digest.update(f"{place}\n".encode() + path.read_bytes().replace(b"\r\n", b"\n"))
+    return digest.hexdigest()
 
 
 def find(kind: str) -> Any:
