@@ -209,5 +209,6 @@ class ArmsContract:
         drawn = [each.rng.bit_generator.state for each in (policy, twin)]  # type: ignore[union-attr]
         assert drawn[0] == drawn[1], f"{what}: the generator is left in another state"
         if learn:
-            policy.learn(choice.features, choice.features[:, 0] + rng.standard_normal(len(choice)))
+            rewards = choice.features[:, 0] + rng.standard_normal(len(choice))
+            policy.learn(choice, 0.1 * rewards)  # below the caps
         return choice
