@@ -69,10 +69,9 @@ class Arms:
         """`|x|`, `(..., n_arms)`."""
         return row_norms(np.ascontiguousarray(self.X, dtype=np.float64))
 
-    def names(self, indices: IntArray) -> list[Any]:
-        """What some arms are called: by their numbers."""
-        names: list[Any] = indices.tolist()
-        return names
+    def ids_of(self, indices: IntArray) -> list[Any] | None:
+        """Return the ids of some arms; None where arms have none."""
+        return None
 
     def rows(self, indices: IntArray) -> FloatArray:
         """The features of some arms, `(k, n_features)`."""

@@ -12,7 +12,7 @@ from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, Selection
 from armful.constraints.growing import Growth
-from armful.constraints.selection import NO_ARMS
+from armful.constraints.selection import NO_ARMS, called
 from armful.errors import InfeasibleError
 from armful.ridge import RidgeState
 
@@ -185,7 +185,7 @@ def best(objective: Objective, scores: ArrayLike, X: FloatArray, constraint: Con
         raise ValueError(f"objective must be one of armful's or your own, like Diverse(weight=1.0), got {objective!r}")
     extra = objective.extra(X) if hasattr(objective, "extra") else _Differences(objective, rewards, X)
     submodular = bool(getattr(objective, "submodular", False))
-    chosen = _greedy(extra, rewards, growth, rng, getattr(constraint, "must_have", NO_ARMS), lazy=submodular)
+    chosen = _greedy(extra, rewards, growth, rng, constraint, lazy=submodular)
     if constraint.violation(chosen) > 0:
         raise InfeasibleError(f"no allowed set was found under {constraint!r}; too many arms are required or excluded")
     value = objective.value(rewards, X, chosen)
@@ -196,7 +196,7 @@ def best(objective: Objective, scores: ArrayLike, X: FloatArray, constraint: Con
 
 
 def _greedy(
-    extra: Extra, rewards: FloatArray, growth: Growth, rng: Generator, must_have: IntArray, *, lazy: bool
+    extra: Extra, rewards: FloatArray, growth: Growth, rng: Generator, constraint: Constraint, *, lazy: bool
 ) -> IntArray:
     """Arms in the order of being added.
 
@@ -204,9 +204,11 @@ def _greedy(
     soon as one that was looked at now is not below any bound.
     """
     chosen: list[int] = []
+    must_have: IntArray = getattr(constraint, "must_have", NO_ARMS)
     for arm in must_have.tolist():
         if not growth.open()[arm]:
-            raise InfeasibleError(f"no allowed set has all {must_have.size} required arms; arm {arm} does not fit")
+            which = called(constraint, arm)
+            raise InfeasibleError(f"no allowed set has all {must_have.size} required arms; {which} does not fit")
         extra.add(arm)
         growth.add(arm)
         chosen.append(arm)

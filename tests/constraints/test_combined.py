@@ -1,7 +1,10 @@
+import pickle
+
 import numpy as np
 import pytest
 
 from armful import (
+    C2UCB,
     Assignment,
     AtMost,
     Excluding,
@@ -14,6 +17,7 @@ from armful import (
     Requiring,
     Selection,
     SpanningTree,
+    Table,
     TopK,
 )
 from armful.testing import ConstraintContract
@@ -174,3 +178,85 @@ def test_a_restriction_passes_the_features_on():
             return super().best(scores, X, rng)
 
     assert Excluding(NeedsFeatures(4), [0]).best([9.0, 1.0, 2.0, 3.0], np.eye(4)).indices.tolist() == [2, 3]
+
+
+# -- ids -----------------------------------------------------------------------------------------------
+
+
+def people(**options):
+    """Five people whose scores are 5, 4, 3, 2 and 1, and a policy that knows it."""
+    policy = C2UCB(n_features=5, radius=0.0, seed=0)
+    policy.learn(np.eye(5), [5.0, 4.0, 3.0, 2.0, 1.0], weights=np.full(5, 1e9))
+    return policy, Table.wrap(np.eye(5), ids=["ann", "bob", "cy", "dee", "eve"], **options)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "chosen"),
+    [
+        (Excluding(TopK(2), ids=["ann"]), ["bob", "cy"]),
+        (Excluding(TopK(2), ids=np.array(["bob", "ann", "bob"])), ["cy", "dee"]),
+        (Requiring(TopK(2), ids={"eve"}), ["ann", "eve"]),
+        (Requiring(Excluding(TopK(2), ids=["ann"]), ids=("dee",)), ["bob", "dee"]),
+        (Excluding(TopK(2), ids=[]), ["ann", "bob"]),
+    ],
+)
+def test_ids_of_a_table_are_excluded_and_required(constraint, chosen):
+    policy, table = people()
+    for _ in range(2):
+        choice = policy.choose(table, constraint)
+        assert sorted(choice.ids.tolist()) == chosen
+    other = Table.wrap(np.eye(5)[::-1].copy(), ids=["eve", "dee", "cy", "bob", "ann"])
+    assert sorted(policy.choose(other, constraint).ids.tolist()) == chosen  # the same people at other indices
+    assert sorted(policy.choose(table, constraint).explain().arms[0]) == sorted(choice.explain().arms[0])
+    assert pickle.loads(pickle.dumps(constraint)).ids == constraint.ids
+
+
+def test_the_ids_of_a_table_are_looked_for_once(monkeypatch):
+    policy, table = people()
+    constraint, looks = Excluding(TopK(2), ids=["ann"]), []
+    plain = Table.indices_of
+    monkeypatch.setattr(Table, "indices_of", lambda self, ids: looks.append(1) or plain(self, ids))
+    for _ in range(3):
+        policy.choose(table, constraint)
+    assert len(looks) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Excluding(TopK(1)),
+            "Excluding needs arms, by their indices or a mask, or ids of a Table, and not both",
+        ),
+        (lambda: Requiring(TopK(1), [0], ids=["ann"]), "Requiring needs arms, by their indices or a mask, or ids"),
+        (
+            lambda: Excluding(TopK(1), ids="ann"),
+            "ids must be a list of ids, got 'ann'; for this one alone, \\['ann'\\]",
+        ),
+        (lambda: Excluding(TopK(1), ids=["ann"]).best([1.0, 2.0]), "Excluding names ids, which only a Table has"),
+        (lambda: people()[0].choose(np.eye(5), Requiring(TopK(1), ids=["ann"])), "Requiring names ids, which only a"),
+        (
+            lambda: people()[0].choose(people()[1], Excluding(TopK(1), ids=["zed"])),
+            "Excluding: id 'zed' is not in the table \\(1 of 1 ids are not\\); its ids are like 'ann'",
+        ),
+        (
+            lambda: people()[0].choose(Table.wrap(np.eye(5)), Excluding(TopK(1), ids=["zed"])),
+            "Excluding: this table has no ids: wrap it with ids=..., or build it with id=...",
+        ),
+        (
+            lambda: people()[0].choose(people()[1], Requiring(Excluding(TopK(1), [0]), ids=["ann"])),
+            "'ann' is both required and excluded",
+        ),
+        (
+            lambda: people()[0].choose(people()[1], Requiring(Neighbours(5), ids=["ann", "dee"])),
+            "no allowed set has all 2 required arms; 'dee' does not fit",
+        ),
+        (
+            lambda: Excluding(Requiring(Path([("a", "b"), ("a", "b")], "a", "b"), [0]), [0]).best([1.0, 2.0]),
+            "a -> b \\(arm 0\\) is both required and excluded",
+        ),
+    ],
+)
+def test_mistakes_with_ids_get_a_sentence_with_their_names(make, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        make()

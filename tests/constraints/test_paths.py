@@ -156,7 +156,7 @@ def check_against_enumeration(question, directed, costs):
         assert tuple(answer.indices.tolist()) in allowed
         assert answer.value == max(counted[list(path)].sum() for path in allowed)
     else:
-        with pytest.raises(InfeasibleError, match=r"^(no path from|arm \d+ \()"):
+        with pytest.raises(InfeasibleError, match=r"^(no path from|edge \d)"):
             constraint.best_given(scores, None, required=required, excluded=excluded)
 
 
@@ -424,19 +424,19 @@ def test_cycles_apart_from_the_path_are_cut_off_until_none_is_left():
 @pytest.mark.parametrize(
     ("given_arms", "message"),
     [
-        ({"excluded": [0]}, "no path from 'a' to 'd' avoids all excluded arms (0)"),
-        ({"excluded": [3, 4]}, "no path from 'a' to 'd' avoids all excluded arms (3, 4)"),
-        ({"required": [2]}, "no path from 'a' to 'd' uses all required arms (2)"),
-        ({"required": [3, 4]}, "no path from 'a' to 'd' uses all required arms (3, 4)"),
+        ({"excluded": [0]}, "no path from 'a' to 'd' avoids all excluded edges (a -> b)"),
+        ({"excluded": [3, 4]}, "no path from 'a' to 'd' avoids all excluded edges (b -> d, c -> d)"),
+        ({"required": [2]}, "no path from 'a' to 'd' uses all required edges (c -> b)"),
+        ({"required": [3, 4]}, "no path from 'a' to 'd' uses all required edges (b -> d, c -> d)"),
         (
             {"required": [4], "excluded": [1]},
-            "arm 4 ('c' to 'd') is required, but no usable path from 'a' to 'd' passes it",
+            "edge c -> d is required, but no usable path from 'a' to 'd' passes it",
         ),
         (
             {"required": [2], "excluded": [3]},
-            "no path from 'a' to 'd' uses all required arms (2) and avoids all excluded arms (3)",
+            "no path from 'a' to 'd' uses all required edges (c -> b) and avoids all excluded edges (b -> d)",
         ),
-        ({"required": [0, 3], "excluded": [3]}, "arms required and excluded at once: 3"),
+        ({"required": [0, 3], "excluded": [3]}, "edges required and excluded at once: b -> d"),
     ],
 )
 def test_what_cannot_be_required_or_excluded_is_said(given_arms, message):
@@ -512,7 +512,7 @@ def test_nodes_may_be_anything_hashable(names):
         ([], "ab", "edges must be pairs of nodes, got none"),
         (np.zeros((0, 2), dtype=int), "ab", "edges must be pairs of nodes, got none"),
         (np.zeros((2, 3), dtype=int), "ab", "edges must be pairs of nodes, (n_arms, 2), got an array of shape (2, 3)"),
-        (5, "ab", "edges must be pairs of nodes, got int"),
+        (5, "ab", "edges must be pairs of nodes or a networkx graph, got int"),
         (["ab", "abc"], "ab", "edges must be pairs of nodes, edge 1 is 'abc'"),
         (["ab", 7], "ab", "edges must be pairs of nodes, edge 1 is 7"),
         ([(["a"], ["b"])], "ab", "nodes must be hashable labels: numbers, strings, tuples"),

@@ -12,7 +12,17 @@ from numpy.typing import ArrayLike
 from armful.checks import FloatArray, IntArray
 from armful.constraints.groups import Groups
 from armful.constraints.matching import Matcher, Pairs, largest_number, too_few_columns
-from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.constraints.selection import (
+    NO_ARMS,
+    Changeable,
+    Limit,
+    Selection,
+    check_indices,
+    check_scores,
+    plain,
+    repeated,
+    with_others,
+)
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 
@@ -112,9 +122,19 @@ class Assignment(Changeable):
             matcher = Matcher(rest, np.flatnonzero(allowed))
         chosen = matcher.best(values, rng)
         if chosen is None:
-            raise InfeasibleError("no assignment has all the required pairs and none of the excluded")
+            raise InfeasibleError(self._no_assignment(required, excluded))
         indices = np.sort(np.concatenate([required, chosen]))
         return Selection(indices, float(values[indices].sum()))
+
+    def arm_names(self, indices: ArrayLike) -> list[str]:
+        """Return the pairs by their labels, like `(ann, paint)`; one that is there again, with its number."""
+        arms, pairs = check_indices(indices, self.n_arms), self._pairs
+        again = with_others(pairs.row, pairs.column)[arms].tolist()
+        names = []
+        for arm, is_again in zip(arms.tolist(), again, strict=True):
+            row, column = self._rows.labels[pairs.row[arm]], self._columns.labels[pairs.column[arm]]
+            names.append(f"({plain(row)}, {plain(column)}{f', arm {arm}' if is_again else ''})")
+        return names
 
     def violation(self, indices: ArrayLike) -> float:
         """How often rows and columns are used too often, or not often enough, and how many pairs are repeated."""
@@ -154,6 +174,11 @@ class Assignment(Changeable):
             for i in np.flatnonzero(left < 0).tolist():
                 raise InfeasibleError(f"the required pairs use {side} {groups.labels[i]!r} more often than it allows")
 
+    def _no_assignment(self, required: IntArray, excluded: IntArray) -> str:
+        named = {"has all the required pairs": required, "does without all the excluded pairs": excluded}
+        parts = [f"{what} ({_listed(self.arm_names(arms))})" for what, arms in named.items() if arms.size]
+        return f"no assignment {' and '.join(parts)}"
+
     def _refuse_infeasible(self) -> None:
         """Say which rows (or columns) cannot all be used."""
         pairs = self._pairs
@@ -170,8 +195,8 @@ class Assignment(Changeable):
             side, groups, others, pairs = "column", self._columns, self._rows, pairs.transposed()
         these, theirs, room = too_few_columns(pairs)
         needed = int(pairs.row_capacity[these].sum())
-        names = _listed([groups.labels[i] for i in these])
-        place = _listed([others.labels[i] for i in theirs])
+        names = _listed([repr(groups.labels[i]) for i in these])
+        place = _listed([repr(others.labels[i]) for i in theirs])
         other = "row" if side == "column" else "column"
         if len(these) == 1:
             raise InfeasibleError(f"{side} {names} needs {needed} pairs, its {other}s ({place}) have room for {room}")
@@ -201,8 +226,7 @@ def _with_one_more(capacity: Capacity, groups: Groups, i: int) -> dict[Hashable,
     return dict(zip(groups.labels, numbers, strict=True))
 
 
-def _listed(labels: list[Hashable]) -> str:
-    names = [repr(label) for label in labels[:MOST_NAMES]]
-    if len(labels) > MOST_NAMES:
-        return f"{', '.join(names)} and {len(labels) - MOST_NAMES} more"
+def _listed(names: list[str]) -> str:
+    if len(names) > MOST_NAMES:
+        return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.edges import Edges, check_given, keep_edges, number_nodes, some_of
+from armful.constraints.edges import Edges, check_given, edge_names, is_graph, keep_edges, number_nodes, some_of
 from armful.constraints.path_network import Network, reached
 from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
@@ -24,8 +24,10 @@ class Path(Changeable):
     """The edges of a simple path (no node twice) from `source` to `target`, with the largest sum of scores.
 
     edges: a pair (tail, head) for each arm; a node is anything hashable. An `(n_arms, 2)` array of whole numbers is
-        read fastest. Edges may be parallel; one that leads from a node to itself is never chosen.
-    directed: whether an edge leads from its tail to its head only, or both ways (it is one arm all the same).
+        read fastest. Or a networkx graph, whose edges are the arms, in the order of `G.edges`. Edges may be parallel;
+        one that leads from a node to itself is never chosen.
+    directed: whether an edge leads from its tail to its head only, or both ways (it is one arm all the same); by
+        default as the graph says, and one way where edges are pairs.
     costs: scores are minus a cost, and an optimistic cost is never a gain: scores above 0 count as 0, in what is
         chosen and in `value`. Where edges that cost nothing make several paths cost the same, a short one of them is
         drawn: the shortest for random lengths of the edges.
@@ -44,11 +46,18 @@ class Path(Changeable):
     """
 
     def __init__(
-        self, edges: Edges, source: Hashable, target: Hashable, *, directed: bool = True, costs: bool = False
+        self, edges: Edges, source: Hashable, target: Hashable, *, directed: bool | None = None, costs: bool = False
     ) -> None:
         kept = keep_edges(edges)
+        if is_graph(edges):
+            if directed and not edges.is_directed():
+                raise ValueError(
+                    "directed=True needs a graph with directions, like G.to_directed(), got an undirected one"
+                )
+            directed = edges.is_directed() if directed is None else directed
+        directed = True if directed is None else bool(directed)
         self.options = {"edges": kept, "source": source, "target": target, "directed": directed, "costs": costs}
-        self.source, self.target, self.directed, self.costs = source, target, bool(directed), bool(costs)
+        self.source, self.target, self.directed, self.costs = source, target, directed, bool(costs)
         self.labels, self._ends = number_nodes(kept)
         self._source, self._target = self._number("source", source), self._number("target", target)
         if self._source == self._target:
@@ -84,7 +93,7 @@ class Path(Changeable):
             raise ValueError(f"Path has {len(self._ends)} edges, got {values.size} scores")
         must, must_not, network = NO_ARMS, NO_ARMS, self._network
         if np.size(required) or np.size(excluded):
-            must, must_not = check_given(required, excluded, len(self._ends))
+            must, must_not = check_given(required, excluded, len(self._ends), self.arm_names)
             network = self._network_given(must, must_not)
         values = np.minimum(values, 0.0) if self.costs else values
         arcs = self._best_arcs(network, _scaled(values)[network.arm], must, as_generator(rng))
@@ -99,6 +108,11 @@ class Path(Changeable):
         ends = self._ends[np.unique(chosen)].tolist()
         defects = self._directed_defects(ends) if self.directed else self._undirected_defects(ends)
         return float(repeated(chosen) + defects + self._stray(ends))
+
+    def arm_names(self, indices: ArrayLike) -> list[str]:
+        """Return the edges by the names of their nodes, like `home -> park`."""
+        arms = check_indices(indices, len(self._ends))
+        return edge_names(self.options["edges"], self.labels, self._ends, arms, directed=self.directed)
 
     def limits(self, indices: ArrayLike) -> list[Limit]:
         """None: there is nothing to loosen in a path."""
@@ -141,9 +155,8 @@ class Path(Changeable):
         if network is not None and required.size:
             useless = np.setdiff1d(required, network.arm)
             if useless.size:
-                ends = " to ".join(repr(self.labels[node]) for node in self._ends[useless[0]].tolist())
                 raise InfeasibleError(
-                    f"arm {useless[0]} ({ends}) is required, but no usable path from {self.source!r} to "
+                    f"edge {self.arm_names(useless[:1])[0]} is required, but no usable path from {self.source!r} to "
                     f"{self.target!r} passes it"
                 )
             if network.places is not None:
@@ -204,8 +217,11 @@ class Path(Changeable):
         return f"one comes to {some_of(names)}" if names else "no edge leads on from there"
 
     def _no_path(self, required: IntArray, excluded: IntArray) -> str:
-        uses = f" uses all required arms ({some_of(required.tolist())})" if required.size else ""
-        avoids = f" avoids all excluded arms ({some_of(excluded.tolist())})" if excluded.size else ""
+        uses, avoids = "", ""
+        if required.size:
+            uses = f" uses all required edges ({some_of(self.arm_names(required), bare=True)})"
+        if excluded.size:
+            avoids = f" avoids all excluded edges ({some_of(self.arm_names(excluded), bare=True)})"
         return f"no path from {self.source!r} to {self.target!r}{uses}{' and' if uses and avoids else ''}{avoids}"
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
@@ -41,6 +41,7 @@ class Constraint(Protocol):
     `best_values(scores)`, only what the best sets are worth;
     `best_given(scores, rng, required=..., excluded=...)`, the best set with and without certain arms;
     `limits(indices)`, the parts that bind a set, as `Limit`s;
+    `arm_names(indices)`, what arms are called, as a list of strings;
     `only_costs`, True where rewards are minus a cost (see `only_costs` below);
     `with_(...)`, a copy with a change (see `Changeable`).
     """
@@ -154,6 +155,30 @@ def check_indices(indices: ArrayLike | Set[int], n_arms: int | None = None) -> I
     if n_arms is not None and (array.min() < 0 or array.max() >= n_arms):
         raise ValueError(f"indices must be from 0 to {n_arms - 1}, got {array}")
     return array.astype(np.int64)
+
+
+def plain(label: object) -> str:
+    """Return a label as it is written in a name: a string as it is, anything else as Python writes it."""
+    return label if isinstance(label, str) else repr(label)
+
+
+def with_others(first: IntArray, second: IntArray) -> NDArray[np.bool_]:
+    """Return which arms, each of two numbers of at least 0, are not the only ones with these numbers, `(n_arms,)`."""
+    _, which, counts = np.unique(first * (second.max() + 1) + second, return_inverse=True, return_counts=True)
+    several: NDArray[np.bool_] = counts[which] > 1
+    return several
+
+
+def arm_names(constraint: Constraint, indices: IntArray) -> list[str] | None:
+    """Return what a constraint calls these arms (edges, pairs); None if it has no names for them."""
+    named: Any = getattr(constraint, "arm_names", None)
+    return None if named is None else named(indices)
+
+
+def called(constraint: Constraint, arm: int) -> str:
+    """Return what an arm is called in an error: by its name, else by its number."""
+    names = arm_names(constraint, np.array([arm], dtype=np.int64))
+    return f"arm {arm}" if names is None else names[0]
 
 
 def repeated(indices: IntArray) -> int:

@@ -8,7 +8,17 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.edges import Edges, adjacency, check_given, keep_edges, number_nodes, rows_of_graph, some_of
+from armful.constraints.edges import (
+    Edges,
+    adjacency,
+    check_given,
+    edge_names,
+    is_graph,
+    keep_edges,
+    number_nodes,
+    rows_of_graph,
+    some_of,
+)
 from armful.constraints.selection import Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
@@ -18,7 +28,8 @@ class SpanningTree(Changeable):
     """The edges of a tree that connects every node, with the largest sum of scores: bases of a graphic matroid.
 
     edges: an undirected edge for each arm, as pairs of nodes; a node is anything hashable. An `(n_arms, 2)` array of
-        whole numbers is read fastest. Edges may be parallel; one that leads from a node to itself is never chosen.
+        whole numbers is read fastest. Or a networkx graph, whose edges are the arms, in the order of `G.edges`,
+        whichever way they lead. Edges may be parallel; one that leads from a node to itself is never chosen.
 
     Exact for scores of any sign and size, by Kruskal's algorithm: only the order of the scores matters, so scipy is
     given their ranks, and no edge is lost because it weighs 0. The answer is in rising order of index.
@@ -31,6 +42,11 @@ class SpanningTree(Changeable):
         kept = keep_edges(edges)
         self.options = {"edges": kept}
         self.labels, self._ends = number_nodes(kept)
+        alone = set(edges.nodes).difference(self.labels) if is_graph(edges) else set()
+        if alone:
+            raise InfeasibleError(
+                f"no edge leads to {some_of(sorted(alone, key=repr))}, so no tree connects every node"
+            )
         if len(self.labels) == 1:
             raise ValueError(f"SpanningTree needs two nodes or more, {self.labels[0]!r} is the only one")
         self.k = len(self.labels) - 1
@@ -51,11 +67,11 @@ class SpanningTree(Changeable):
         n_arms = len(self._ends)
         if values.size != n_arms:
             raise ValueError(f"SpanningTree has {n_arms} edges, got {values.size} scores")
-        must, must_not = check_given(required, excluded, n_arms)
+        must, must_not = check_given(required, excluded, n_arms, self.arm_names)
         if must.size > self._rank(must):
-            raise InfeasibleError(f"the required arms close a cycle: {some_of(must.tolist())}")
+            raise InfeasibleError(f"the required edges close a cycle: {some_of(self.arm_names(must), bare=True)}")
         if must_not.size:
-            self._refuse_disconnected(np.delete(np.arange(n_arms), must_not), "the arms that are not excluded")
+            self._refuse_disconnected(np.delete(np.arange(n_arms), must_not), "the edges that are not excluded")
         order = as_generator(rng).permutation(n_arms)
         order = order[np.argsort(-values[order], kind="stable")]
         if must.size or must_not.size:  # what comes first is taken, and what comes last is never needed
@@ -71,6 +87,11 @@ class SpanningTree(Changeable):
         distinct = np.unique(chosen)
         rank = self._rank(distinct)
         return float(repeated(chosen) + (distinct.size - rank) + (self.k - rank))
+
+    def arm_names(self, indices: ArrayLike) -> list[str]:
+        """Return the edges by the names of their nodes, like `home - park`."""
+        arms = check_indices(indices, len(self._ends))
+        return edge_names(self.options["edges"], self.labels, self._ends, arms, directed=False)
 
     def limits(self, indices: ArrayLike) -> list[Limit]:
         """None: there is nothing to loosen in a tree."""

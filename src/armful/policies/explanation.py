@@ -11,7 +11,7 @@ from armful import objectives
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, Excluding, Limit, Selection
-from armful.constraints.selection import best
+from armful.constraints.selection import arm_names, best
 from armful.errors import InfeasibleError
 from armful.objectives import Objective
 from armful.policies.scores import Scores
@@ -47,6 +47,12 @@ class Problem:
         same = abs(self._worth(near) - self._worth(best.indices)) <= SAME * float(np.abs(self.scores.value[near]).sum())
         return Selection(near, best.value, best.ratio) if same else best
 
+    def names(self, indices: IntArray) -> list[Any]:
+        """Return what some arms are called: their ids, else what the constraint calls them, else their numbers."""
+        ids = self.arms.ids_of(indices)
+        names: list[Any] | None = ids if ids is not None else arm_names(self.constraint, indices)
+        return indices.tolist() if names is None else names
+
     def _worth(self, indices: IntArray) -> float:
         if self.objective is None:
             return float(self.scores.value[indices].sum())
@@ -68,9 +74,9 @@ class Problem:
 class Explanation:
     """Why a set was chosen; print it for a table.
 
-    arms: a record for each chosen arm: `arm` (its id, or its row where arms have none), `mean`, `bonus`, `cap` (None
-    without), `score`, `runner_up` (the arms that come in when this one is not to be had, several if the set is
-    rearranged) and `loss` (what that costs).
+    arms: a record for each chosen arm: `arm` (its id; where arms have none, the edge or pair that it is to the
+    constraint; else its row), `mean`, `bonus`, `cap` (None without), `score`, `runner_up` (the arms that come in when
+    this one is not to be had, several if the set is rearranged) and `loss` (what that costs).
     prices: a record for each limit that binds: `limit`, and `price`: what the set would be worth more if it were
     loosened by one.
     """
@@ -98,7 +104,7 @@ def _arm(problem: Problem, indices: IntArray, value: float, arm: int, rng: np.ra
     scores = problem.scores
     cap = float(np.broadcast_to(scores.cap, scores.value.shape)[arm])
     record: dict[str, Any] = {
-        "arm": problem.arms.names(np.array([arm]))[0],
+        "arm": problem.names(np.array([arm]))[0],
         "mean": float(scores.mean[arm]),
         "bonus": float(scores.bonus[arm]),
         "cap": cap if np.isfinite(cap) else None,
@@ -110,7 +116,7 @@ def _arm(problem: Problem, indices: IntArray, value: float, arm: int, rng: np.ra
         return {**record, "runner_up": None, "loss": None}
     return {
         **record,
-        "runner_up": problem.arms.names(np.setdiff1d(without.indices, indices)),
+        "runner_up": problem.names(np.setdiff1d(without.indices, indices)),
         "loss": _difference(value, without.value),
     }
 
@@ -144,5 +150,5 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, list):
-        return " ".join(map(str, value)) or "-"
+        return (", " if any(isinstance(each, str) for each in value) else " ").join(map(str, value)) or "-"
     return str(value)

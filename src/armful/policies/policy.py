@@ -14,6 +14,7 @@ from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.constraints import Constraint
+from armful.constraints.combined import on_table
 from armful.constraints.selection import only_costs
 from armful.objectives import Objective
 from armful.policies.choice import Choice
@@ -105,6 +106,7 @@ class Policy:
             return choose_from_many(self, rows, cast(RankedConstraint, constraint), caps)
         if isinstance(X, Table):
             refuse_too_many(X, constraint, objective)
+            constraint = on_table(constraint, X)
         locks = self.thread_locks
         with locks.drawing, Turn(locks, self.generator):
             with locks.state:  # others may learn again while the best set is looked for

@@ -107,11 +107,10 @@ class WholeTable(Arms):
         """Block by block."""
         return np.concatenate([self._part(block).project(theta) for block in blocks_of(self.table)])
 
-    def names(self, indices: IntArray) -> list[Any]:
-        """What some arms are called: by their ids, if the table has them."""
+    def ids_of(self, indices: IntArray) -> list[Any] | None:
+        """Return the ids of some arms; None if the table has none."""
         ids = self.table.ids_of(indices)
-        names: list[Any] = (indices if ids is None else ids).tolist()
-        return names
+        return None if ids is None else ids.tolist()
 
     def rows(self, indices: IntArray) -> FloatArray:
         """The features of some arms."""
