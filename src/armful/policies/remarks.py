@@ -42,7 +42,7 @@ class Remarks:
         self._look_at_rewards = True
         self._under_costs = False
         self._only_gains = True
-        self._sums = np.zeros(3)  # of rewards: how many, their sum, the sum of their squares
+        self._n, self._total, self._squares = 0, 0.0, 0.0  # of rewards: how many, their sum, the sum of their squares
 
     def __deepcopy__(self, memo: object) -> Self:
         """Return the same: what was said to the user need not be said by every copy."""
@@ -74,9 +74,10 @@ class Remarks:
         cap = 0.0 if self._under_costs else self.cap
         if cap is None or not self._look_at_rewards or not rewards.size or before.batch:
             return
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._sums += np.array([rewards.size, rewards.sum(), np.vdot(rewards, rewards)])
-        self._only_gains = self._only_gains and bool((rewards > 0).all())
+        self._n += rewards.size
+        self._total += float(np.add.reduce(rewards))
+        self._squares += float(np.vdot(rewards, rewards))
+        self._only_gains = self._only_gains and float(np.minimum.reduce(rewards)) > 0
         if self._under_costs and (self._only_gains or self._far_above(rewards, cap, before)):
             self._warn_once(
                 f"a reward of {rewards.max():.3g} was learned after a choice under costs=True, where rewards are minus "
@@ -89,11 +90,11 @@ class Remarks:
             )
 
     def _far_above(self, rewards: FloatArray, cap: float, before: RidgeState) -> bool:
-        largest = float(rewards.max()) - cap
+        largest = float(np.maximum.reduce(rewards)) - cap
         if largest <= 0:
             return False
         scale = float(self.noise(before))
-        n, total, squares = self._sums.tolist()
+        n, total, squares = self._n, self._total, self._squares
         error = math.sqrt(max(scale**2, squares / n - (total / n) ** 2) / n)
         return largest > FAR_FOR_ONE * scale or total / n - cap > FAR_FOR_ALL * error
 
