@@ -2,11 +2,10 @@
 
 import copy
 import os
-import warnings
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, ClassVar, Self, cast
 
+import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
@@ -14,11 +13,10 @@ from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.constraints import Constraint
-from armful.constraints.combined import on_table
 from armful.constraints.selection import only_costs
 from armful.objectives import Objective
 from armful.policies.choice import Choice
-from armful.policies.explanation import Problem
+from armful.policies.from_few import arms_for, choose_from_few
 from armful.policies.from_many import choose_from_many, choose_on_cluster
 from armful.policies.remarks import Remarks
 from armful.policies.saving import option_names, save
@@ -30,8 +28,8 @@ from armful.scan import Table
 from armful.scan.choosing import RankedConstraint
 from armful.scan.chunks import is_dask
 from armful.scan.cluster import learned_on
-from armful.scan.many import many_arms, refuse_too_many, refuse_undivided, refuse_unfit
-from armful.scan.rows import WholeTable
+from armful.scan.frames import Names, features_and_names, refuse_other_columns
+from armful.scan.many import many_arms, refuse_undivided
 
 
 class Policy:
@@ -66,6 +64,7 @@ class Policy:
 
     thread_locks = Locks()
     """Each policy has its own; this is for one that was restored without."""
+    _columns: Names | None = None
 
     def __init__(self, *, n_features: int, ridge: float | None = None, seed: Seed = None) -> None:
         self._state = RidgeState(n_features=n_features, ridge=1.0 if ridge is None else ridge)
@@ -90,8 +89,10 @@ class Policy:
     ) -> Choice:
         """The best allowed set of the rows of `X` `(n_arms, n_features)`, by this policy's scores.
 
-        X: an array, a memory-mapped matrix, or a `Table` of arms that stay the same between rounds. From many arms the
-        same set is chosen without a close look at each (docs/howto/millions-of-arms.md).
+        X: an array, a memory-mapped matrix, a DataFrame, an Arrow table, or a `Table` of arms that stay the same
+        between rounds. From many arms the same set is chosen without a close look at each
+        (docs/howto/millions-of-arms.md). The first names of columns that are chosen or learned from are kept, and
+        others are refused from then on.
         caps: `(n_arms,)`, for policies that take them: what each arm's mean reward is known not to exceed; infinity
         where nothing is known.
         objective: what a set is worth, if not the sum of its scores: `Diverse`, `Coverage` or your own.
@@ -99,47 +100,23 @@ class Policy:
         """
         if not callable(getattr(constraint, "best", None)) or isinstance(constraint, type):
             raise ValueError(f"constraint must be one of armful's or your own, like TopK(10), got {constraint!r}")
+        X, names = self._named(X)
         if client is not None or is_dask(X):
             refuse_undivided(self, constraint, objective)
-            return choose_on_cluster(self, X, cast(RankedConstraint, constraint), caps, client)
-        if objective is None and (rows := many_arms(X, self.n_features, constraint, self)) is not None:
-            return choose_from_many(self, rows, cast(RankedConstraint, constraint), caps)
-        if isinstance(X, Table):
-            refuse_too_many(X, constraint, objective)
-            constraint = on_table(constraint, X)
-        locks = self.thread_locks
-        with locks.drawing, Turn(locks, self.generator):
-            with locks.state:  # others may learn again while the best set is looked for
-                arms = self._arms(X, caps)
-                scores = self.score_under(arms, constraint)
-            problem = Problem(arms, scores, constraint, objective)
-            picked = problem.solve(constraint, self.generator)
-        if self.samples and picked.ratio != 1:
-            warnings.warn(
-                f"{type(self).__name__} with an approximate choice (ratio {picked.ratio:.3g}) may lose linearly in the "
-                "number of rounds; an optimistic policy such as CappedC2UCB does not",
-                stacklevel=2,
-            )
-        i = picked.indices
-        self.remarks.chosen_from(arms.n_arms, arms.rows, under_costs=arms.only_costs)
-        return Choice(
-            indices=i,
-            features=arms.rows(i),
-            value=picked.value,
-            ratio=picked.ratio,
-            mean=scores.mean[i],
-            bonus=scores.bonus[i],
-            scores=scores.value[i],
-            capped=scores.capped[i],
-            chosen_from=partial(_given, problem),
-            ids=X.ids_of(i) if isinstance(X, Table) else None,
-        )
+            choice = choose_on_cluster(self, X, cast(RankedConstraint, constraint), caps, client)
+        elif objective is None and (rows := many_arms(X, self.n_features, constraint, self)) is not None:
+            choice = choose_from_many(self, rows, cast(RankedConstraint, constraint), caps)
+        else:
+            choice = choose_from_few(self, X, constraint, caps, objective)
+        self._keep(names)
+        return choice
 
     def scores(self, X: ArrayLike | Table, k: int, *, caps: ArrayLike | None = None) -> FloatArray:
         """The score of every row of `X`, `(n_arms,)`, when at most `k` are to be chosen."""
+        X, _ = self._named(X)
         locks = self.thread_locks
         with locks.drawing, Turn(locks, self.generator), locks.state:
-            return self.score_all(self._arms(X, caps), checks.count("k", k)).value
+            return self.score_all(arms_for(self, X, caps), checks.count("k", k)).value
 
     def learn(
         self,
@@ -157,17 +134,17 @@ class Policy:
         variance of each arm's own noise; then one call must hold one round, and a policy's `noise` is the arm's own.
         client: a `dask.distributed.Client`, for dask arrays: its workers learn their parts, and only states travel.
         """
-        if isinstance(features, Choice):
-            features = features.features
-        if client is not None or is_dask(features):
-            self.merge(learned_on(client, features, rewards, weights, shock, like=self.state))
+        rows, names = self._named(features.features if isinstance(features, Choice) else features)
+        if client is not None or is_dask(rows):
+            self.merge(learned_on(client, rows, rewards, weights, shock, like=self.state))
             return
         locks = self.thread_locks
         with locks.learning:
             before = self._state
-            new = before.learn(features, rewards, weights=weights, shock=shock)
+            new = before.learn(rows, rewards, weights=weights, shock=shock)
             with locks.state:
                 self._state = new
+        self._keep(names)
         self.remarks.learned(checks.floats("rewards", rewards), before)
 
     def discount(self, factor: float) -> None:
@@ -206,6 +183,11 @@ class Policy:
     def ridge(self) -> float:
         """lambda, the pull of the estimate to zero."""
         return self._state.ridge
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The names of the features, if a DataFrame or a table that names them was chosen or learned from."""
+        return None if self._columns is None else list(self._columns)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -266,16 +248,32 @@ class Policy:
         scores = self.score_all(arms, constraint.k)
         return scores.of_costs() if arms.only_costs else scores
 
-    def _arms(self, X: ArrayLike | Table, caps: ArrayLike | None) -> Arms:
+    def _named(self, X: Any) -> tuple[Any, Names | None]:
+        """Features as an array or a table, and the names of their columns, if they have any and none are known yet."""
+        if type(X) is np.ndarray or is_dask(X):  # mostly
+            return X, None
+        names: Names | None
         if isinstance(X, Table):
-            refuse_unfit(X, self.n_features)
-            X.refuse_changed()
-            return WholeTable(X, self.state, self.check_caps(caps, X.n_arms))
-        arms = Arms(X, self.state)
-        arms.caps = self.check_caps(caps, arms.n_arms)
-        if arms.X.ndim != 2:
-            raise ValueError(f"features must have shape (n_arms, {self.n_features}), got {arms.X.shape}")
-        return arms
+            names = None if X.columns is None else tuple(X.columns)
+        else:
+            X, names = features_and_names(X)
+        refuse_other_columns(self._columns, names)
+        return X, names
+
+    def _keep(self, names: Names | None) -> None:
+        """Know the columns from now on, once they were used."""
+        if names is not None and self._columns is None:
+            self._columns = names
+
+    def restore_columns(self, columns: object) -> None:
+        """Take over the names of columns from a file."""
+        if columns is None:
+            return
+        if not isinstance(columns, list) or len(columns) != self.n_features:
+            raise ValueError(f"columns must be a list of {self.n_features} names")
+        if not all(isinstance(name, str) for name in columns):
+            raise ValueError("the names of columns must be strings")
+        self._columns = tuple(columns)
 
     def check_caps(self, caps: ArrayLike | None, n_arms: int) -> FloatArray | None:
         """One cap for each arm, for a policy that takes them."""
@@ -291,7 +289,3 @@ class Policy:
         if isinstance(self.rng, Streams):
             raise TypeError("this policy is a batch of repetitions; choose and save are for a single one")
         return self.rng
-
-
-def _given(problem: Problem) -> Problem:
-    return problem

@@ -14,13 +14,14 @@ def save(policy: "Policy", path: str | os.PathLike[str]) -> None:
     """Write options, state and random generator as they are at one moment."""
     kind, generator = type(policy), policy.generator
     with policy.thread_locks.drawing, policy.thread_locks.state:
-        state, position = policy.state, generator.bit_generator.state
+        state, position, columns = policy.state, generator.bit_generator.state, policy.columns
     try:
         header = {
             "class": f"{kind.__module__}:{kind.__qualname__}",
             "options": policy.options,
             "ridge": state.ridge,
             "generator": position,
+            "columns": columns,
         }
         npz_format.write(path, "policy", header, state.to_arrays())
     except (TypeError, AttributeError) as error:

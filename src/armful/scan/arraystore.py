@@ -1,6 +1,7 @@
 """Features and ids of a table that are in memory."""
 
 import mmap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ class ArrayStore:
     """
 
     path = None
-    columns = None
 
-    def __init__(self, X: NDArray[Any], ids: NDArray[Any] | None, *, float32_copy: bool) -> None:
+    def __init__(
+        self, X: NDArray[Any], ids: NDArray[Any] | None, *, float32_copy: bool, columns: Sequence[str] | None = None
+    ) -> None:
+        self.columns = None if columns is None else list(columns)
         self.X, self.ids, self.float32_copy = X, ids, float32_copy
         self.n_arms, self.n_features = X.shape
         self.dtype = X.dtype

@@ -12,6 +12,7 @@ from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.errors import FileFormatError
 from armful.scan.arraystore import ArrayStore
+from armful.scan.frames import features_and_names
 from armful.scan.ids import id_array, refuse_repeated
 from armful.scan.tablefile import ID_ROWS, TableFile
 
@@ -23,8 +24,8 @@ class Table:
     an array to a file that may be larger than memory; `Table.open` opens that again at once. Rows keep the order of
     the source.
 
-    Attributes: `n_arms`, `n_features`; `dtype`, float32 or float64; `columns`, the names of the features, and `path`,
-    the file, both None for an array in memory; `block_rows`, how many rows are read at a time.
+    Attributes: `n_arms`, `n_features`; `dtype`, float32 or float64; `columns`, the names of the features, None for a
+    plain array; `path`, the file, None for what is in memory; `block_rows`, how many rows are read at a time.
 
     >>> table = Table.wrap([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]], ids=["ann", "bob", "cy"])
     >>> table
@@ -58,18 +59,20 @@ class Table:
     def wrap(cls, X: ArrayLike, ids: ArrayLike | None = None, *, float32_copy: bool = True) -> Self:
         """Rows of features in memory, or in a `numpy.memmap`, that will not change: `(n_arms, n_features)`.
 
+        A DataFrame or an Arrow table gives the names of its columns too.
         float32 and float64 in C order are used where they are, anything else is copied. `ids`: `(n_arms,)`, whole
         numbers or strings, no two the same. float32_copy: also keep the features in float32, half as large, so that a
         round reads half as much; not for a `numpy.memmap`. The copy is made here, so that no round has to wait for it.
         """
         refuse_dask("features", X)
+        X, columns = features_and_names(X)
         array = _own_features(X)
         names = None if ids is None else id_array(ids)
         if names is not None:
             if names.shape != (len(array),):
                 raise ValueError(f"ids must have shape ({len(array)},), one for each arm, got {names.shape}")
             refuse_repeated(names)
-        store = ArrayStore(array, names, float32_copy=float32_copy)
+        store = ArrayStore(array, names, float32_copy=float32_copy, columns=columns)
         for begin in range(0, store.n_arms, store.block_rows):
             _refuse_not_finite(array[begin : begin + store.block_rows], begin, names)
         return cls(store)
@@ -129,7 +132,8 @@ class Table:
     def __reduce__(self) -> tuple[Callable[..., "Table"], tuple[Any, ...]]:
         if isinstance(self._store, TableFile):
             return _opened_again, (type(self), self._store.path.absolute(), self._store.identity)
-        return _wrapped_again, (type(self), self._store.X, self._store.ids, self._store.float32_copy)
+        store = self._store
+        return _wrapped_again, (type(self), store.X, store.ids, store.float32_copy, store.columns)
 
     @property
     def ids(self) -> NDArray[Any] | None:
@@ -240,8 +244,10 @@ def _refuse_not_finite(block: NDArray[Any], begin: int, ids: NDArray[Any] | None
     raise ValueError(f"features must be finite, got {block[row, column]} in {place}, column {column}")
 
 
-def _wrapped_again(kind: type[Table], X: NDArray[Any], ids: NDArray[Any] | None, float32_copy: bool) -> Table:
-    return kind(ArrayStore(X, ids, float32_copy=float32_copy))
+def _wrapped_again(
+    kind: type[Table], X: NDArray[Any], ids: NDArray[Any] | None, float32_copy: bool, columns: list[str] | None
+) -> Table:
+    return kind(ArrayStore(X, ids, float32_copy=float32_copy, columns=columns))
 
 
 def _opened_again(kind: type[Table], path: Path, identity: str) -> Table:
