@@ -198,15 +198,16 @@ sizes = [
 epsilon = 0.05
 
 [policies.C2UCB]
-radius = 1.0     # how many widths of optimism; without it a radius with a guarantee, which is careful
 
 [policies.CappedC2UCB]
 cap = 1.0        # no arm pays more on average
-radius = 1.0
 
 [policies.careful]
 class = "CappedC2UCB"
 cap = 1.0
+radius = "logdet"  # a radius with a guarantee, which needs the noise and the length of theta*, and is careful
+noise = 0.5
+norm = 1.0
 
 [policies.paper-rule]
 class = "CappedC2UCB"

@@ -118,8 +118,8 @@ def _almost_the_same(results: Sequence[Result]) -> tuple[bool, str]:
         return True, f"all {len(others)} policies but epsilon-greedy lost at most {most:.2f} times the lowest"
     worst = others[-1]
     return False, (
-        f"{len(alike)} of the {len(others)} policies but epsilon-greedy lost at most {ALIKE} times the lowest, "
-        f"{code(lowest.policy)}, and {code(worst.policy)} lost {_times(worst, lowest)}"
+        f"{code(lowest.policy)} lost least, {len(alike)} of the {len(others)} policies but epsilon-greedy at most "
+        f"{ALIKE} times as much, and {code(worst.policy)} {_times(worst, lowest)}"
     )
 
 
