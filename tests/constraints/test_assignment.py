@@ -273,7 +273,7 @@ def test_limits_are_the_full_rows_and_columns_with_room_for_one_more():
         (
             ("ab", "xy"),
             {"column_capacity": {"x": 0.5}},
-            "column_capacity of group 'x' must be a whole number of at least 0, got 0.5",
+            "column_capacity of column 'x' must be a whole number of at least 0, got 0.5",
         ),
     ],
 )

@@ -297,10 +297,10 @@ def test_required_and_excluded_arms_that_leave_nothing_are_told_from_a_conflict(
 def test_limits_are_the_rows_that_bind_loosened_by_one():
     constraint = Linear([[1, 1, 1], [1, 0, 0]], [-np.inf, 1], [2, 1], names=["total", "first"])
     limits = {limit.name: limit.loosened for limit in constraint.limits(np.array([0, 1]))}
-    assert list(limits) == ["total at most 2", "first at most 1", "first at least 1"]
+    assert list(limits) == ["total at most 2", "first exactly 1"]
     assert limits["total at most 2"].best([1.0, 1.0, 1.0]).indices.size == 3
-    assert limits["first at least 1"].best([-1.0, 1.0, 1.0]).indices.tolist() == [1, 2]
-    assert [limit.name for limit in constraint.limits([0])] == ["first at most 1", "first at least 1"]
+    assert limits["first exactly 1"].best([-1.0, 1.0, 1.0]).indices.tolist() == [1, 2]
+    assert [limit.name for limit in constraint.limits([0])] == ["first exactly 1"]
 
 
 def test_a_copy_with_a_change_keeps_the_rest():

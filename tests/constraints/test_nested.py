@@ -90,7 +90,7 @@ def test_one_level_is_plain_quotas():
         ({"groups": {"a": ["x", "x", "y"], "b": [1, 2, 2]}}, "b 2 lies in more than one a"),
         ({"groups": {"a": ["x", "x"], "b": [1]}}, "all levels must have a label for each arm"),
         ({"at_most": {"town": 1}}, "at_most names a level 'town'; there are 'region', 'city'"),
-        ({"at_least": {"region": {"s": 5}}}, "group 's' needs at least 5 arms, 2 are there"),
+        ({"at_least": {"region": {"s": 5}}}, "region 's' needs at least 5 arms, 2 are there"),
         (
             {"at_least": {"city": 1}, "at_most": {"region": {"n": 1}}},
             "region 'n' allows at most 1 arms, its parts need at least 2",

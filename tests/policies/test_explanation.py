@@ -13,6 +13,7 @@ from armful import (
     OneOf,
     Quotas,
     TopK,
+    overlapping_quotas,
 )
 
 
@@ -63,9 +64,10 @@ def test_an_arm_without_substitute_says_so():
         (Quotas([0, 0, 0, 1, 1], at_most={0: 1}), {"at most 1 from 0": 4.0}),
         (
             Quotas([0, 0, 0, 1, 1], at_least={1: 2}, total=3),
-            {"at least 2 from 1": 4.0 + 1.0, "at most 3 in all": 4.0, "at least 3 in all": 0.0},
+            {"at least 2 from 1": 4.0 + 1.0, "exactly 3 in all": 4.0},
         ),
-        (Quotas([0, 0, 0, 1, 1], exactly={0: 1, 1: 1}), {"at most 1 from 0": 4.0, "at most 1 from 1": -1.0 + 1.0}),
+        (Quotas([0, 0, 0, 1, 1], exactly={0: 1, 1: 1}), {"exactly 1 from 0": 4.0, "exactly 1 from 1": 0.0}),
+        (Quotas([0, 0, 0, 1, 1], at_least={1: 1}, at_most={1: 1}), {"exactly 1 from 1": 0.0}),
         (Excluding(TopK(1), [0]), {"exactly 1": 3.0}),
         (
             NestedQuotas({"r": [0, 0, 0, 1, 1], "c": [0, 0, 1, 2, 2]}, at_most={"r": 2, "c": 1}),
@@ -155,7 +157,7 @@ def limits_of(constraint, scores):
         ),
         (
             Quotas([0, 0, 0, 1, 1], at_least={1: 1}, at_most={0: 2}, total=3),
-            ["at least 1 from 1", "at least 3 in all", "at most 2 from 0", "at most 3 in all"],
+            ["at least 1 from 1", "at most 2 from 0", "exactly 3 in all"],
         ),
         (Quotas([0, 0, 0, 1, 1], at_most={0: 3, 1: 2}), []),
         (Quotas([0, 0, 0, 1, 1], total=5), []),
@@ -165,6 +167,37 @@ def test_just_the_limits_that_bind_are_named(constraint, names):
     found = limits_of(constraint, [5.0, 4.0, 3.0, 2.0, 1.0])
     assert [name for name in found if name in names] == names
     assert set(found) - set(names) <= {"at least 5 in all"}
+
+
+@pytest.mark.parametrize(
+    ("constraint", "names"),
+    [
+        (Quotas([0, 0, 0, 1, 1], exactly={0: 2, 1: 1}), ["exactly 1 from 1", "exactly 2 from 0"]),
+        (Quotas([0, 0, 0, 1, 1], at_least={0: 2}, at_most={0: 2}), ["exactly 2 from 0"]),
+        (Quotas([0, 0, 0, 1, 1], total=2), ["exactly 2 in all"]),
+        (
+            NestedQuotas({"r": [0, 0, 0, 1, 1], "c": ["a", "a", "a", "b", "c"]}, at_most={"r": 1, "c": 1}),
+            ["at most 1 from c 'a' (all of r 0)", "at most 1 from r 1"],
+        ),
+        (
+            NestedQuotas({"s": [0] * 5, "r": [0] * 5, "c": [0, 0, 0, 1, 1]}, at_most={"s": 2, "r": 2, "c": 2}),
+            ["at most 2 from c 0", "at most 2 from r 0 (all of s 0)"],
+        ),
+        (
+            overlapping_quotas({"r": [0, 0, 0, 1, 1]}, at_least={"r": {0: 1}}, at_most={"r": {0: 1}}, total=2),
+            ["r 0 exactly 1", "total exactly 2"],
+        ),
+    ],
+)
+def test_one_limit_is_printed_once(constraint, names):
+    choice = chosen(constraint, [5.0, 4.0, 3.0, 2.0, 1.0])
+    found = {record["limit"]: record["price"] for record in choice.explain().prices}
+    assert sorted(found) == names
+    scores = choice.problem.scores.value
+    sets = [list(each) for size in range(6) for each in combinations(range(5), size)]
+    for limit in constraint.limits(choice.indices):
+        most = max(scores[each].sum() for each in sets if limit.loosened.violation(each) == 0.0)
+        assert found[limit.name] == pytest.approx(most - choice.value, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(25))

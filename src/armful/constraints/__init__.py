@@ -8,8 +8,9 @@ from armful.constraints.combined import Excluding, Requiring
 from armful.constraints.knapsack import Knapsack
 from armful.constraints.linear import Linear, overlapping_quotas
 from armful.constraints.listed import OneOf
+from armful.constraints.nested import NestedQuotas
 from armful.constraints.paths import Path
-from armful.constraints.quotas import NestedQuotas, Quotas
+from armful.constraints.quotas import Quotas
 from armful.constraints.selection import Constraint, Limit, Selection, best_each, best_values
 from armful.constraints.trees import SpanningTree
 from armful.signatures import missing_name

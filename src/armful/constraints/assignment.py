@@ -1,6 +1,7 @@
 """Pairs of rows and columns: who does what, what is shown where."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -205,7 +206,7 @@ class Assignment(Changeable):
 
 def _groups(name: str, labels: Iterable[Hashable] | Groups) -> Groups:
     try:
-        return Groups.of(labels)
+        return replace(Groups.of(labels), kind=name.removesuffix("s"))
     except ValueError as error:
         raise ValueError(str(error).replace("groups", name)) from None
 

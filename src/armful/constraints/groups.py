@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,10 +24,15 @@ Total = int | tuple[int, int] | None
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A group for each arm. labels: the groups, in order of appearance. of_arm: `(n_arms,)`, their numbers."""
+    """A group for each arm.
+
+    labels: the groups, in order of appearance. of_arm: `(n_arms,)`, their numbers. kind: what a group is called in
+    errors, such as the name of its level.
+    """
 
     labels: list[Hashable]
     of_arm: IntArray
+    kind: str = "group"
 
     @cached_property
     def sizes(self) -> IntArray:
@@ -67,13 +72,13 @@ class Groups:
         result = default.copy()
         place = {label: i for i, label in enumerate(self.labels)}
         for label, number in counts.items():
-            checks.count(f"{name} of group {label!r}", number, minimum=0)
+            checks.count(f"{name} of {self.kind} {label!r}", number, minimum=0)
             if label in place:
                 result[place[label]] = min(number, LARGEST_COUNT)
             elif name == "at_most":
-                warnings.warn(f"at_most names group {label!r}, which no arm is in", stacklevel=2)
+                warnings.warn(f"at_most names {self.kind} {label!r}, which no arm is in", stacklevel=2)
             elif number > 0:
-                raise InfeasibleError(f"group {label!r} needs {_phrase(name, number)}, none are there")
+                raise InfeasibleError(f"{self.kind} {label!r} needs {_phrase(name, number)}, none are there")
         return result
 
 
@@ -101,15 +106,15 @@ class Level:
     @classmethod
     def _checked(cls, groups: Groups, lower: IntArray, upper: IntArray, name: str) -> "Level":
         for i in np.flatnonzero((lower > groups.sizes) | (lower > upper)).tolist():
-            label, needed = groups.labels[i], _phrase(name, lower[i])
+            label, needed = f"{groups.kind} {groups.labels[i]!r}", _phrase(name, lower[i])
             if lower[i] > groups.sizes[i]:
-                raise InfeasibleError(f"group {label!r} needs {needed}, {groups.sizes[i]} are there")
-            raise InfeasibleError(f"group {label!r} needs {needed} and at most {upper[i]}")
+                raise InfeasibleError(f"{label} needs {needed}, {groups.sizes[i]} are there")
+            raise InfeasibleError(f"{label} needs {needed} and at most {upper[i]}")
         return cls(groups, lower, upper)
 
     def among(self, places: IntArray) -> "Level":
         """The same bounds for the arms at `places` alone."""
-        return Level(Groups(self.groups.labels, self.groups.of_arm[places]), self.lower, self.upper)
+        return Level(replace(self.groups, of_arm=self.groups.of_arm[places]), self.lower, self.upper)
 
     def violation(self, chosen: IntArray) -> int:
         """How many arms too few or too many, group by group."""
@@ -120,14 +125,22 @@ class Level:
         """How many of the chosen arms are in each group."""
         return np.bincount(self.groups.of_arm[chosen], minlength=len(self.groups.labels))
 
-    def binding(self, chosen: IntArray) -> Iterator[tuple[Hashable, str, int]]:
-        """The groups that have reached a bound: label, `"at_least"` or `"at_most"`, and the bound."""
+    def binding(self, chosen: IntArray) -> Iterator[tuple[int, str, int]]:
+        """Yield the groups that reached a bound: number, `"at_least"`, `"at_most"` or `"exactly"`, and the bound."""
         taken = self.taken(chosen)
-        for i, label in enumerate(self.groups.labels):
-            if taken[i] == self.upper[i] < self.groups.sizes[i]:
-                yield label, "at_most", int(self.upper[i])
-            if taken[i] == self.lower[i] > 0:
-                yield label, "at_least", int(self.lower[i])
+        full, least = (taken == self.upper) & (self.upper < self.groups.sizes), (taken == self.lower) & (self.lower > 0)
+        for i in np.flatnonzero(full | least).tolist():
+            name = "exactly" if full[i] and least[i] else "at_most" if full[i] else "at_least"
+            yield i, name, int(taken[i])
+
+    def loosened(self, group: int, name: str) -> dict[str, dict[Hashable, int]]:
+        """Return the options `at_least` and `at_most` with this bound of a group loosened by one."""
+        lower, upper, label = self.bounds("at_least"), self.bounds("at_most"), self.groups.labels[group]
+        if name in ("at_least", "exactly"):
+            lower[label] = max(lower[label] - 1, 0)
+        if name in ("at_most", "exactly"):
+            upper[label] += 1
+        return {"at_least": lower, "at_most": upper}
 
     def bounds(self, name: str) -> dict[Hashable, int]:
         """All lower (`"at_least"`) or upper (`"at_most"`) bounds by label."""

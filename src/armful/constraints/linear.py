@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -121,12 +122,15 @@ class Linear(Changeable):
     def _limits(self, chosen: IntArray) -> Iterator[Limit]:
         rows = self._rows
         sums, slack = rows.sums(chosen)
-        for i in np.flatnonzero(np.abs(sums - rows.upper) <= slack).tolist():
-            loosened = self.with_(upper=_raised(rows.upper, i, 1.0))
-            yield Limit(f"{self.names[i]} at most {rows.upper[i]:g}", loosened)
-        for i in np.flatnonzero(np.abs(sums - rows.lower) <= slack).tolist():
-            loosened = self.with_(lower=_raised(rows.lower, i, -1.0))
-            yield Limit(f"{self.names[i]} at least {rows.lower[i]:g}", loosened)
+        full, least = np.abs(sums - rows.upper) <= slack, np.abs(sums - rows.lower) <= slack
+        for i in np.flatnonzero(full | least).tolist():
+            upper, lower = _raised(rows.upper, i, 1.0), _raised(rows.lower, i, -1.0)
+            if full[i] and least[i]:
+                yield Limit(f"{self.names[i]} exactly {rows.upper[i]:g}", self.with_(lower=lower, upper=upper))
+            elif full[i]:
+                yield Limit(f"{self.names[i]} at most {rows.upper[i]:g}", self.with_(upper=upper))
+            else:
+                yield Limit(f"{self.names[i]} at least {rows.lower[i]:g}", self.with_(lower=lower))
 
     def _bound_on_k(self, answer: Answer) -> int:
         return min(self.n_arms, math.floor(answer.bound + 1e-6)) if math.isfinite(answer.bound) else self.n_arms
@@ -237,7 +241,7 @@ def _group_bounds(
 
 def _groups(name: str, labels: Iterable[Hashable]) -> Groups:
     try:
-        return Groups.of(labels)
+        return replace(Groups.of(labels), kind=name)
     except ValueError as error:
         raise ValueError(f"column {name!r}: {error}") from None
 

@@ -1,9 +1,8 @@
-"""So many arms from each group: partition matroids, and trees of groups."""
+"""So many arms from each group: partition matroids."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from copy import copy, deepcopy
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -18,7 +17,6 @@ from armful.constraints.groups import (
     Total,
     as_bounds,
     best_in_levels,
-    parents_of,
     total_bounds,
 )
 from armful.constraints.ranks import Ranks, at
@@ -35,7 +33,7 @@ from armful.errors import InfeasibleError
 from armful.randomness import Keys, as_generator, draw_key
 
 
-class _BoundedGroups(Changeable):
+class BoundedGroups(Changeable):
     """What `Quotas` and `NestedQuotas` share; `_levels` from the finest groups to the coarsest."""
 
     _levels: Sequence[Level]
@@ -109,22 +107,23 @@ class _BoundedGroups(Changeable):
         for level in self._levels:
             taken = level.taken(chosen)
             for i in np.flatnonzero((taken < level.lower) | (taken > level.upper)).tolist():
-                label = level.groups.labels[i]
+                label = f"{level.groups.kind} {level.groups.labels[i]!r}"
                 if taken[i] < level.lower[i]:
-                    raise InfeasibleError(f"group {label!r} needs at least {level.lower[i]} arms, {taken[i]} are left")
-                raise InfeasibleError(f"group {label!r} allows {level.upper[i]} arms, {taken[i]} are required")
+                    raise InfeasibleError(f"{label} needs at least {level.lower[i]} arms, {taken[i]} are left")
+                raise InfeasibleError(f"{label} allows {level.upper[i]} arms, {taken[i]} are required")
         if not self._low <= chosen.size <= self._high:
             wanted = f"{self._low}" if self._low == self._high else f"{self._low} to {self._high}"
             raise InfeasibleError(f"a total of {wanted} arms is asked for, {chosen.size} is all that the rest allows")
 
     def _total_limits(self, chosen: IntArray) -> Iterator[Limit]:
-        if chosen.size == self._high < self._most:
-            yield Limit(f"at most {self._high} in all", self.with_(total=(self._low, self._high + 1)))
-        if chosen.size == self._low > self._least:
-            yield Limit(f"at least {self._low} in all", self.with_(total=(self._low - 1, self._high)))
+        low, high = self._low, self._high
+        full, least = chosen.size == high < self._most, chosen.size == low > self._least
+        if full or least:
+            words = f"exactly {high}" if full and least else f"at most {high}" if full else f"at least {low}"
+            yield Limit(f"{words} in all", self.with_(total=(low - least, high + full)))
 
 
-class Quotas(_BoundedGroups):
+class Quotas(BoundedGroups):
     """Bounds on how many arms come from each group, exact for scores of any sign.
 
     groups: a label for each arm, `(n_arms,)`: strings, numbers, tuples, anything hashable.
@@ -180,115 +179,9 @@ class Quotas(_BoundedGroups):
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:
         """The groups and the total that have reached a bound, each with one more (or one fewer) allowed."""
         chosen, level = check_indices(indices), self._levels[0]
-        for label, name, bound in level.binding(chosen):
-            bounds = {end: level.bounds(end) for end in ("at_least", "at_most")}
-            bounds[name][label] += 1 if name == "at_most" else -1
-            total = self.options["total"] if self.options["exactly"] is None else None
-            words = f"{name.replace('_', ' ')} {bound} from {label!r}"
-            yield Limit(words, self.with_(exactly=None, total=total, **bounds))
+        total = self.options["total"] if self.options["exactly"] is None else None
+        for group, name, bound in level.binding(chosen):
+            words = f"{name.replace('_', ' ')} {bound} from {level.groups.labels[group]!r}"
+            yield Limit(words, self.with_(exactly=None, total=total, **level.loosened(group, name)))
         if self.options["exactly"] is None:
             yield from self._total_limits(chosen)
-
-
-class NestedQuotas(_BoundedGroups):
-    """Bounds on groups within groups (regions, and their cities), exact for scores of any sign.
-
-    groups: a column of labels for each level, by name, from the coarsest to the finest:
-        `{"region": [...], "city": [...]}`. Each group of a level must lie within one group of the level before.
-    at_least, at_most: by name of the level, then as in `Quotas`: `{"region": {"north": 3}, "city": 2}`.
-    total: as in `Quotas`.
-
-    Without lower bounds these are the independent sets of a laminar matroid, where greedy is exact. With them the
-    linear program is integral, but no program is needed: the same greedy, level by level, stays exact (the reason is
-    in `groups.best_in_levels`).
-
-    >>> places = {"region": ["n", "n", "n", "s", "s"], "city": ["a", "a", "b", "c", "c"]}
-    >>> NestedQuotas(places, at_most={"region": 2, "city": 1}).best([5.0, 4.0, 1.0, 2.0, 3.0]).indices
-    array([0, 2, 4])
-    """
-
-    def __init__(
-        self,
-        groups: Mapping[str, Iterable[Hashable] | Groups],
-        *,
-        at_least: Mapping[str, Counts] | None = None,
-        at_most: Mapping[str, Counts] | None = None,
-        total: Total = None,
-    ) -> None:
-        if not isinstance(groups, Mapping) or not groups:
-            raise ValueError(
-                "NestedQuotas needs a column of labels for each level, like {'region': [...], 'city': [...]}"
-            )
-        columns = {name: Groups.of(labels) for name, labels in groups.items()}
-        self.options = {
-            "groups": columns,
-            "at_least": deepcopy(at_least),
-            "at_most": deepcopy(at_most),
-            "total": total,
-        }
-        for option, bounds in (("at_least", at_least), ("at_most", at_most)):
-            if bounds is not None and not isinstance(bounds, Mapping):
-                raise ValueError(f"{option} must be a mapping by level, like {{'region': 40}}, got {bounds!r}")
-            for name in bounds or {}:
-                if name not in columns:
-                    raise ValueError(f"{option} names a level {name!r}; there are {', '.join(map(repr, columns))}")
-        self._names = list(columns)[::-1]
-        self._levels = [
-            Level.between(columns[name], (at_least or {}).get(name), (at_most or {}).get(name)) for name in self._names
-        ]
-        needed, allowed = self._refuse_misfits()
-        self._set_total(total, int(needed.sum()), int(allowed.sum()))
-
-    def __repr__(self) -> str:
-        levels = ", ".join(f"{len(level.groups.labels)} by {name}" for name, level in self._named())
-        return f"NestedQuotas({levels}; {self.n_arms} arms, up to {self.k})"
-
-    def limits(self, indices: ArrayLike) -> Iterator[Limit]:
-        """The groups of all levels and the total that have reached a bound, each with one more (or fewer) allowed."""
-        chosen = check_indices(indices)
-        for name, level in self._named():
-            for label, end, bound in level.binding(chosen):
-                given: dict[str, Any] = dict(self.options[end] or {})
-                given[name] = {**level.bounds(end), label: bound + (1 if end == "at_most" else -1)}
-                words = f"{end.replace('_', ' ')} {bound} from {name} {label!r}"
-                yield Limit(words, self.with_(**{end: given}))
-        yield from self._total_limits(chosen)
-
-    def _named(self) -> Iterator[tuple[str, Level]]:
-        return zip(self._names, self._levels, strict=True)
-
-    def _refuse_misfits(self) -> tuple[IntArray, IntArray]:
-        """Check that levels nest and that bounds can be met; what the coarsest groups need and allow."""
-        needed = allowed = np.zeros(0, dtype=np.int64)
-        for place, (name, level) in enumerate(self._named()):
-            n_groups = len(level.groups.labels)
-            if place == 0:
-                needed, allowed = level.lower, level.upper
-                continue
-            finer = self._levels[place - 1].groups
-            if finer.of_arm.size != level.groups.of_arm.size:
-                raise ValueError(
-                    f"all levels must have a label for each arm, got {level.groups.of_arm.size} by {name} and "
-                    f"{finer.of_arm.size} by {self._names[place - 1]}"
-                )
-            parent = parents_of(self._levels[place - 1], level)
-            stray = np.flatnonzero(parent[finer.of_arm] != level.groups.of_arm)
-            if stray.size:
-                label = finer.labels[finer.of_arm[stray[0]]]
-                raise ValueError(
-                    f"{self._names[place - 1]} {label!r} lies in more than one {name}; "
-                    "groups that cross one another are for overlapping_quotas"
-                )
-            below = np.bincount(parent, weights=needed, minlength=n_groups).astype(np.int64)
-            available = np.bincount(parent, weights=allowed, minlength=n_groups).astype(np.int64)
-            for i in np.flatnonzero((below > level.upper) | (available < level.lower)).tolist():
-                label = level.groups.labels[i]
-                if below[i] > level.upper[i]:
-                    raise InfeasibleError(
-                        f"{name} {label!r} allows at most {level.upper[i]} arms, its parts need at least {below[i]}"
-                    )
-                raise InfeasibleError(
-                    f"{name} {label!r} needs at least {level.lower[i]} arms, its parts allow at most {available[i]}"
-                )
-            needed, allowed = np.maximum(below, level.lower), np.minimum(available, level.upper)
-        return needed, allowed

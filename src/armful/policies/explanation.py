@@ -78,7 +78,7 @@ class Explanation:
     constraint; else its row), `mean`, `bonus`, `cap` (None without), `score`, `runner_up` (the arms that come in when
     this one is not to be had, several if the set is rearranged) and `loss` (what that costs).
     prices: a record for each limit that binds: `limit`, and `price`: what the set would be worth more if it were
-    loosened by one.
+    loosened by one (an exact number from a group or in all: by one either way).
     """
 
     arms: Sequence[Record]

@@ -1,0 +1,139 @@
+"""So many arms from groups within groups: laminar matroids, with lower bounds."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armful.checks import IntArray
+from armful.constraints.groups import Counts, Groups, Level, Total, parents_of
+from armful.constraints.quotas import BoundedGroups
+from armful.constraints.selection import Limit, check_indices
+from armful.errors import InfeasibleError
+
+
+class NestedQuotas(BoundedGroups):
+    """Bounds on groups within groups (regions, and their cities), exact for scores of any sign.
+
+    groups: a column of labels for each level, by name, from the coarsest to the finest:
+        `{"region": [...], "city": [...]}`. Each group of a level must lie within one group of the level before.
+    at_least, at_most: by name of the level, then as in `Quotas`: `{"region": {"north": 3}, "city": 2}`.
+    total: as in `Quotas`.
+
+    Without lower bounds these are the independent sets of a laminar matroid, where greedy is exact. With them the
+    linear program is integral, but no program is needed: the same greedy, level by level, stays exact (the reason is
+    in `groups.best_in_levels`).
+
+    >>> places = {"region": ["n", "n", "n", "s", "s"], "city": ["a", "a", "b", "c", "c"]}
+    >>> NestedQuotas(places, at_most={"region": 2, "city": 1}).best([5.0, 4.0, 1.0, 2.0, 3.0]).indices
+    array([0, 2, 4])
+    """
+
+    def __init__(
+        self,
+        groups: Mapping[str, Iterable[Hashable] | Groups],
+        *,
+        at_least: Mapping[str, Counts] | None = None,
+        at_most: Mapping[str, Counts] | None = None,
+        total: Total = None,
+    ) -> None:
+        if not isinstance(groups, Mapping) or not groups:
+            raise ValueError(
+                "NestedQuotas needs a column of labels for each level, like {'region': [...], 'city': [...]}"
+            )
+        columns = {name: replace(Groups.of(labels), kind=name) for name, labels in groups.items()}
+        self.options = {
+            "groups": columns,
+            "at_least": deepcopy(at_least),
+            "at_most": deepcopy(at_most),
+            "total": total,
+        }
+        for option, bounds in (("at_least", at_least), ("at_most", at_most)):
+            if bounds is not None and not isinstance(bounds, Mapping):
+                raise ValueError(f"{option} must be a mapping by level, like {{'region': 40}}, got {bounds!r}")
+            for name in bounds or {}:
+                if name not in columns:
+                    raise ValueError(f"{option} names a level {name!r}; there are {', '.join(map(repr, columns))}")
+        self._names = list(columns)[::-1]
+        self._levels = [
+            Level.between(columns[name], (at_least or {}).get(name), (at_most or {}).get(name)) for name in self._names
+        ]
+        needed, allowed = self._refuse_misfits()
+        self._set_total(total, int(needed.sum()), int(allowed.sum()))
+
+    def __repr__(self) -> str:
+        levels = ", ".join(f"{len(level.groups.labels)} by {name}" for name, level in self._named())
+        return f"NestedQuotas({levels}; {self.n_arms} arms, up to {self.k})"
+
+    def limits(self, indices: ArrayLike) -> Iterator[Limit]:
+        """The groups of all levels and the total that have reached a bound, each with one more (or fewer) allowed."""
+        chosen = check_indices(indices)
+        for end, bound, groups in self._binding(chosen):
+            given: dict[str, dict[str, Any]] = {
+                name: dict(self.options[name] or {}) for name in ("at_least", "at_most")
+            }
+            for place, group in groups:
+                for option, bounds in self._levels[place].loosened(group, end).items():
+                    given[option][self._names[place]] = bounds
+            (first, *same) = [f"{self._names[place]} {self._levels[place].groups.labels[i]!r}" for place, i in groups]
+            words = f"{end.replace('_', ' ')} {bound} from {first}"
+            yield Limit(f"{words} (all of {' and '.join(same)})" if same else words, self.with_(**given))
+        yield from self._total_limits(chosen)
+
+    def _binding(self, chosen: IntArray) -> Iterator[tuple[str, int, list[tuple[int, int]]]]:
+        """Yield each limit that binds, and the groups, as level and number, that have it and the same arms."""
+        alike: dict[tuple[str, int, int, int], list[tuple[int, int]]] = {}
+        finest: list[tuple[int, int]] = []
+        for place, level in enumerate(self._levels):
+            groups = [(place, i) for i in range(len(level.groups.labels))]
+            if place > 0:  # a group with one part only stands for the same arms as that part
+                parent = parents_of(self._levels[place - 1], level)
+                for part in np.flatnonzero(np.bincount(parent)[parent] == 1).tolist():
+                    groups[parent[part]] = finest[part]
+            finest = groups
+            for i, end, bound in level.binding(chosen):
+                alike.setdefault((end, bound, *finest[i]), []).append((place, i))
+        for (end, bound, *_), members in alike.items():
+            yield end, bound, members
+
+    def _named(self) -> Iterator[tuple[str, Level]]:
+        return zip(self._names, self._levels, strict=True)
+
+    def _refuse_misfits(self) -> tuple[IntArray, IntArray]:
+        """Check that levels nest and that bounds can be met; what the coarsest groups need and allow."""
+        needed = allowed = np.zeros(0, dtype=np.int64)
+        for place, (name, level) in enumerate(self._named()):
+            n_groups = len(level.groups.labels)
+            if place == 0:
+                needed, allowed = level.lower, level.upper
+                continue
+            finer = self._levels[place - 1].groups
+            if finer.of_arm.size != level.groups.of_arm.size:
+                raise ValueError(
+                    f"all levels must have a label for each arm, got {level.groups.of_arm.size} by {name} and "
+                    f"{finer.of_arm.size} by {self._names[place - 1]}"
+                )
+            parent = parents_of(self._levels[place - 1], level)
+            stray = np.flatnonzero(parent[finer.of_arm] != level.groups.of_arm)
+            if stray.size:
+                label = finer.labels[finer.of_arm[stray[0]]]
+                raise ValueError(
+                    f"{self._names[place - 1]} {label!r} lies in more than one {name}; "
+                    "groups that cross one another are for overlapping_quotas"
+                )
+            below = np.bincount(parent, weights=needed, minlength=n_groups).astype(np.int64)
+            available = np.bincount(parent, weights=allowed, minlength=n_groups).astype(np.int64)
+            for i in np.flatnonzero((below > level.upper) | (available < level.lower)).tolist():
+                label = level.groups.labels[i]
+                if below[i] > level.upper[i]:
+                    raise InfeasibleError(
+                        f"{name} {label!r} allows at most {level.upper[i]} arms, its parts need at least {below[i]}"
+                    )
+                raise InfeasibleError(
+                    f"{name} {label!r} needs at least {level.lower[i]} arms, its parts allow at most {available[i]}"
+                )
+            needed, allowed = np.maximum(below, level.lower), np.minimum(available, level.upper)
+        return needed, allowed
