@@ -1,4 +1,5 @@
 import math
+import pickle
 
 import mpmath
 import numpy as np
@@ -6,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armful import FileFormatError, PrecisionError, RidgeState
+from armful import FileFormatError, PrecisionError, RidgeState, sources
+from armful.testing.expectations import expect_close
 from armful.weighting import FEW, LEARNED_AT_A_TIME
 
 
@@ -528,12 +530,12 @@ def test_arrays_that_fit_together_are_a_state():
     arrays = {name: array.copy() for name, array in FITTING.items()}
     state = RidgeState.from_arrays(1.0, arrays, "here.npz")
     assert state.n_features == 2
-    for array in (*arrays.values(), state.to_arrays()["root"]):
+    for array in (*(array for name, array in arrays.items() if name != "sources"), state.to_arrays()["root"]):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 99.0
 
 
-@pytest.mark.parametrize("missing", FITTING)
+@pytest.mark.parametrize("missing", ["root", "rows", "solved", "n"])
 def test_a_file_without_an_array_is_refused(missing):
     with pytest.raises(FileFormatError, match=r"^here.npz does not hold a ridge state that fits together$"):
         RidgeState.from_arrays(1.0, {name: FITTING[name] for name in FITTING if name != missing}, "here.npz")
@@ -558,6 +560,8 @@ def test_a_file_without_an_array_is_refused(missing):
         (1.0, {"solved": (1 + 1e-5) * FITTING["solved"]}),
         (1.0, {"solved": FITTING["solved"] * np.where(np.arange(9).reshape(3, 3) == 1, -1.0, 1.0)}),
         (1.0, {"n": -FITTING["n"]}),
+        (1.0, {"sources": np.zeros(3)}),
+        (1.0, {"sources": np.zeros((1, 1), dtype=np.int64)}),
         (1.0, {"rows": 2 * FITTING["rows"]}),
         (1.5, {}),
         (1.0, {"n": np.zeros(2)}),
@@ -605,3 +609,50 @@ def test_a_total_weight_beyond_float64_is_refused():
     state = RidgeState(n_features=1).learn([[0.0]], [0.0], weights=[1.7e308])
     with pytest.raises(PrecisionError, match=r"^the sum of the weights"):
         state + state
+
+
+# -- the same observations twice ---------------------------------------------------------------------
+
+
+def seen(*rewards):
+    return RidgeState(n_features=1).learn(np.ones((len(rewards), 1)), rewards)
+
+
+def test_states_that_hold_the_same_observations_are_known_to_overlap(tmp_path):
+    state = seen(1.0)
+    later, other = state.learn([[1.0]], [2.0]), seen(1.0)
+    state.save(tmp_path / "state")
+    copies = [state, later, state.folded(), state.discount(0.5), pickle.loads(pickle.dumps(state)), later + other]
+    for held in (*copies, RidgeState.load(tmp_path / "state"), sum([other, seen(3.0), state])):
+        assert state.overlaps(held)
+        assert held.overlaps(later)
+    assert (later + other).overlaps(other)
+
+
+def test_states_that_hold_different_observations_do_not_overlap():
+    nothing = RidgeState(n_features=1)
+    first, second = nothing.learn([[1.0]], [1.0]), nothing.learn([[1.0]], [1.0])
+    for one, other in ((first, second), (nothing, nothing), (first, nothing), (first, first.empty())):
+        assert not one.overlaps(other)
+    assert not first.overlaps(first.discount(0.0))
+    assert not first.overlaps(nothing.learn(np.zeros((0, 1)), []))
+    assert not first.overlaps(first.empty().learn([[1.0]], [1.0]))
+    batch = RidgeState(n_features=1, batch=2).learn(np.ones((2, 1, 1)), np.ones((2, 1)))
+    assert not batch[0].overlaps(batch[1])
+
+
+def test_a_sum_of_very_many_sources_remembers_its_own(monkeypatch):
+    monkeypatch.setattr(sources, "MOST_SOURCES", 5)
+    first = seen(0.0)
+    total = sum((seen(1.0) for _ in range(20)), first)
+    assert total.n == 21
+    assert total.overlaps(first)
+    assert len(total.to_arrays()["sources"]) == 5
+
+
+def test_an_empty_state_is_like_the_one_it_was_made_from():
+    state = RidgeState(n_features=3, ridge=0.5, batch=2).learn(np.ones((2, 1, 3)), np.ones((2, 1)))
+    empty = state.empty()
+    assert (empty.n_features, empty.ridge, empty.batch) == (3, 0.5, (2,))
+    assert not empty.n.any()
+    expect_close((state + empty).V, state.V, "V")

@@ -3,20 +3,21 @@
 import math
 import os
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from armful import checks
 from armful.blocks import EachOwn, lengths_and_last, multiply, product_of
 from armful.checks import FloatArray
-from armful.errors import FileFormatError, PrecisionError
+from armful.errors import FileFormatError
 from armful.files import npz_format
 from armful.roots import SumOfSquares, diagonal, frozen, ridge_root, stacked_root
 from armful.saved_state import restored
-from armful.solved import Solved
-from armful.weighting import check_weights, rows_to_learn
+from armful.solved import Solved, refuse_overflow
+from armful.sources import NO_SOURCES, Sources, begun, joined
+from armful.weighting import check_weights, rows_to_learn, total_weight
 
 
 class RidgeState:
@@ -43,6 +44,8 @@ class RidgeState:
     >>> state.mean([[0.0, 1.0]]).round(3), state.width([[0.0, 1.0]]).round(3)
     (array([1.]), array([0.775]))
     """
+
+    _sources = NO_SOURCES
 
     def __init__(self, *, n_features: int, ridge: float = 1.0, batch: int | tuple[int, ...] = ()) -> None:
         d = checks.count("n_features", n_features)
@@ -73,18 +76,19 @@ class RidgeState:
         shock = checks.at_least_zero("shock", shock)
         if r.shape[-1] == 0:
             return self
-        n = np.asarray(self._n + r.shape[-1]) if w is None else _total(self._n, w)
+        n = np.asarray(self._n + r.shape[-1]) if w is None else total_weight(self._n, w)
         rows = rows_to_learn(X, r, w, shock)
         seen = self._seen.add(rows)
-        return self._with(seen, self._solved.after(rows, seen, self.ridge), n)
+        return self._with(seen, self._solved.after(rows, seen, self.ridge), n, begun(self._sources))
 
     def __add__(self, other: "RidgeState") -> Self:
-        """Everything either of the two has seen; the ridge counts once."""
+        """Everything either of the two has seen; the ridge counts once. What both have seen counts twice."""
         if not isinstance(other, RidgeState):
             return NotImplemented
         self.refuse_unlike(other)
         root = stacked_root(self._seen.root, other._seen.root, triangle=True)
-        return self._with_root(root, _total(self._n, other._n[..., None]))
+        n = total_weight(self._n, other._n[..., None])
+        return self._with_root(root, n, joined(self._sources, other._sources))
 
     def __radd__(self, other: object) -> Self:
         """So that `sum(states)` merges them: it begins at 0."""
@@ -93,7 +97,20 @@ class RidgeState:
     def discount(self, factor: float) -> Self:
         """Forget a little: `V <- g V + (1 - g) ridge I`, `b <- g b`, for a world that drifts."""
         g = checks.probability("discount factor", factor, zero_and_one=True)
-        return self._with_root(math.sqrt(g) * self._seen.root, np.asarray(g * self._n))
+        sources = self._sources if g > 0 else NO_SOURCES
+        return self._with_root(math.sqrt(g) * self._seen.root, np.asarray(g * self._n), sources)
+
+    def empty(self) -> Self:
+        """A state of the same features, ridge and batch that has seen nothing yet."""
+        return type(self)(n_features=self.n_features, ridge=self.ridge, batch=self.batch)
+
+    def overlaps(self, other: "RidgeState") -> bool:
+        """Whether both are known to hold the same observations, in part at least: then their sum counts them twice."""
+        return not self._sources.isdisjoint(other._sources) or (self is other and bool(self._n.any()))
+
+    def as_one_source(self) -> Self:
+        """The same, as `overlaps` sees it one part: for a sum whose parts nobody holds any more."""
+        return self._with(self._seen, self._solved, self._n, begun(NO_SOURCES))
 
     # -- what is known -------------------------------------------------------------------------------
 
@@ -109,7 +126,7 @@ class RidgeState:
         """Both in one pass over `X`. some_of_many: to the last bit as among many other rows (see `blocks`)."""
         rows = X if isinstance(X, EachOwn) else checks.features(X, self.n_features, finite=False)
         mean, width = multiply(rows, self._solved.inverse, lengths_and_last, some_of_many=some_of_many)
-        _refuse_overflow(rows, mean, width)
+        refuse_overflow(rows, mean, width)
         return mean, width
 
     def project(self, X: ArrayLike | EachOwn, theta: FloatArray, *, some_of_many: bool = False) -> FloatArray:
@@ -117,7 +134,7 @@ class RidgeState:
         rows = X if isinstance(X, EachOwn) else checks.features(X, self.n_features, finite=False)
         twice = np.stack([theta, theta], axis=-1)
         (values,) = multiply(rows, twice, _first_column, some_of_many=some_of_many)
-        _refuse_overflow(rows, values)
+        refuse_overflow(rows, values)
         return values
 
     def sample(self, standard_normals: FloatArray) -> FloatArray:
@@ -208,7 +225,7 @@ class RidgeState:
 
     def folded(self) -> Self:
         """The same in the least room, for sending it: no rows wait any more. What comes later may differ in a bit."""
-        return self._with(SumOfSquares(self._seen.root), self._solved, self._n)
+        return self._with(SumOfSquares(self._seen.root), self._solved, self._n, self._sources)
 
     # -- files ---------------------------------------------------------------------------------------
 
@@ -222,10 +239,11 @@ class RidgeState:
         header, arrays = npz_format.read(path, "ridge state")
         return cls.from_arrays(header.get("ridge"), arrays, path)
 
-    def to_arrays(self) -> dict[str, FloatArray]:
-        """The arrays of a file: `root` and `rows` hold what was learned, `solved` the same with the ridge."""
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays of a file: `root`, `rows` and `n` hold what was learned, `solved` the same with the ridge."""
         seen = self._seen
-        return {"root": seen.without_waiting, "rows": seen.waiting, "solved": self._solved.triangle, "n": self._n}
+        known = {"root": seen.without_waiting, "rows": seen.waiting, "solved": self._solved.triangle, "n": self._n}
+        return {**known, "sources": np.array(sorted(self._sources), dtype=np.int64)}
 
     @classmethod
     def from_arrays(cls, ridge: object, arrays: npz_format.Arrays, path: str | os.PathLike[str]) -> Self:
@@ -233,8 +251,8 @@ class RidgeState:
         parts = restored(ridge, arrays)
         if parts is None:
             raise FileFormatError(f"{path} does not hold a ridge state that fits together")
-        known_ridge, seen, solved, n = parts
-        return cls(n_features=seen.without_waiting.shape[-1] - 1, ridge=known_ridge)._with(seen, solved, n)
+        known_ridge, seen, solved, n, sources = parts
+        return cls(n_features=seen.without_waiting.shape[-1] - 1, ridge=known_ridge)._with(seen, solved, n, sources)
 
     def refuse_unlike(self, other: "RidgeState") -> None:
         """Raise unless `other` could be merged with this state."""
@@ -251,20 +269,20 @@ class RidgeState:
 
     # -- inside --------------------------------------------------------------------------------------
 
-    def _with(self, seen: SumOfSquares, solved: Solved, n: FloatArray) -> Self:
+    def _with(self, seen: SumOfSquares, solved: Solved, n: FloatArray, sources: Sources) -> Self:
         solved.refuse_lost_ridge(self.ridge)
         new = object.__new__(type(self))
         new.n_features, new.ridge = self.n_features, self.ridge
-        new._seen, new._solved, new._n = seen, solved, frozen(n)
+        new._seen, new._solved, new._n, new._sources = seen, solved, frozen(n), sources
         return new
 
-    def _with_root(self, root: FloatArray, n: FloatArray) -> Self:
+    def _with_root(self, root: FloatArray, n: FloatArray, sources: Sources) -> Self:
         seen = SumOfSquares(frozen(root))
-        return self._with(seen, Solved.of(seen, self.ridge), n)
+        return self._with(seen, Solved.of(seen, self.ridge), n, sources)
 
     def _map(self, change: Callable[[FloatArray], FloatArray]) -> Self:
         """The same for a part of the batch, or for many."""
-        return self._with(self._seen.map(change), self._solved.map(change), np.asarray(change(self._n)))
+        return self._with(self._seen.map(change), self._solved.map(change), np.asarray(change(self._n)), NO_SOURCES)
 
 
 def _axes(batch: int | tuple[int, ...]) -> tuple[int, ...]:
@@ -272,22 +290,5 @@ def _axes(batch: int | tuple[int, ...]) -> tuple[int, ...]:
     return tuple(checks.count("batch", axis, minimum=0) for axis in axes)
 
 
-def _total(n: FloatArray, weights: FloatArray) -> FloatArray:
-    """`n` and all weights `(..., k)` added up."""
-    with np.errstate(over="ignore"):
-        total = np.asarray(n + weights.sum(axis=-1))
-    if not checks.all_finite(total):
-        raise PrecisionError("the sum of the weights is beyond the range of float64; scale them down")
-    return total
-
-
 def _first_column(columns: FloatArray, rows: FloatArray) -> tuple[FloatArray]:
     return (product_of(columns, rows)[..., 0, :].copy(),)
-
-
-def _refuse_overflow(rows: FloatArray | EachOwn, *results: FloatArray) -> None:
-    """A NaN or infinite feature shows in the results, which are fewer to look at than the features."""
-    if math.isfinite(np.vdot(results[0], results[-1])) or all(checks.all_finite(result) for result in results):
-        return
-    checks.refuse_not_finite("features", rows.rows(slice(None)) if isinstance(rows, EachOwn) else rows)
-    raise PrecisionError("a mean or a width is beyond the range of float64; scale the features down")

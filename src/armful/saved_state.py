@@ -9,11 +9,12 @@ from armful.checks import FloatArray
 from armful.files.npz_format import Arrays
 from armful.roots import SumOfSquares, frozen
 from armful.solved import Solved
+from armful.sources import Sources
 
 NAMES = ("root", "rows", "solved", "n")
 
 
-def restored(ridge: object, arrays: Arrays) -> tuple[float, SumOfSquares, Solved, FloatArray] | None:
+def restored(ridge: object, arrays: Arrays) -> tuple[float, SumOfSquares, Solved, FloatArray, Sources] | None:
     """Return the ridge and the parts of a `RidgeState`, or None if they do not fit together."""
     there = [arrays[name] for name in NAMES if name in arrays]
     if len(there) != len(NAMES) or not (isinstance(ridge, float) and math.isfinite(ridge) and ridge > 0):
@@ -24,11 +25,12 @@ def restored(ridge: object, arrays: Arrays) -> tuple[float, SumOfSquares, Solved
     fit = size >= 2 and root.shape == solved.shape == square
     fit = fit and rows.ndim == root.ndim and (*rows.shape[:-2], rows.shape[-1]) == square[:-1]
     fit = fit and all(array.dtype == np.float64 and np.isfinite(array).all() for array in there)
-    if not fit or (n < 0).any():
+    sources = arrays.get("sources", np.zeros(0, dtype=np.int64))  # which the first files do not have
+    if not fit or (n < 0).any() or sources.ndim != 1 or sources.dtype != np.int64:
         return None
     with suppress(ArithmeticError, ValueError), np.errstate(all="ignore"):
         seen, known = SumOfSquares(frozen(root), (frozen(rows),)), Solved(solved)
         known.refuse_lost_ridge(ridge)
         if Solved.of(seen, ridge).is_like(known.triangle):
-            return ridge, seen, known, n
+            return ridge, seen, known, n, frozenset(sources.tolist())
     return None

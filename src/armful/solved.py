@@ -1,12 +1,14 @@
 """The ridge regression solved: a triangle and its inverse, off which estimates and widths are read."""
 
+import math
 from collections.abc import Callable
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armful.blocks import row_norms
+from armful import checks
+from armful.blocks import EachOwn, row_norms
 from armful.checks import FloatArray
 from armful.errors import PrecisionError
 from armful.roots import SumOfSquares, diagonal, frozen, inverted, product_of_squares, ridge_root, stacked_root
@@ -104,6 +106,14 @@ class Solved:
                 f"the ridge {ridge} is lost to rounding: what was observed is larger than it by a factor "
                 "that float64 does not hold; scale the features down or raise the ridge"
             )
+
+
+def refuse_overflow(rows: FloatArray | EachOwn, *results: FloatArray) -> None:
+    """A NaN or infinite feature shows in the results, which are fewer to look at than the features."""
+    if math.isfinite(np.vdot(results[0], results[-1])) or all(checks.all_finite(result) for result in results):
+        return
+    checks.refuse_not_finite("features", rows.rows(slice(None)) if isinstance(rows, EachOwn) else rows)
+    raise PrecisionError("a mean or a width is beyond the range of float64; scale the features down")
 
 
 def _rows_positive(triangle: FloatArray) -> FloatArray:

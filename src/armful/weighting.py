@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray
+from armful.errors import PrecisionError
 from armful.roots import stacked_root
 
 LEARNED_AT_A_TIME = 2048
@@ -23,6 +24,15 @@ def check_weights(weights: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     if (w < 0).any():
         raise ValueError(f"weights must not be negative, got {w.min()}")
     return w
+
+
+def total_weight(n: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return `n` and all weights `(..., k)` added up, refused where that leaves float64."""
+    with np.errstate(over="ignore"):
+        total = np.asarray(n + weights.sum(axis=-1))
+    if not checks.all_finite(total):
+        raise PrecisionError("the sum of the weights is beyond the range of float64; scale them down")
+    return total
 
 
 def whiten(rows: FloatArray, weights: FloatArray, shock: float) -> FloatArray:

@@ -1,3 +1,4 @@
+import copy
 import json
 import math
 import pickle
@@ -407,3 +408,49 @@ class Shapeless(armful.Policy):
 def test_more_mistakes_get_a_sentence(attempt, message):
     with pytest.raises(ValueError, match=message):
         attempt()
+
+
+# -- merging what is there already -------------------------------------------------------------------
+
+
+def refused_as_known(policy, state):
+    before = policy.state
+    with pytest.raises(
+        ValueError, match=r"^this policy holds observations of that state already .* count twice: merge"
+    ):
+        policy.merge(state)
+    assert policy.state is before
+
+
+def test_a_policy_does_not_merge_what_it_knows(tmp_path):
+    policy, other = C2UCB(n_features=D), C2UCB(n_features=D)
+    policy.learn(X[:4], REWARDS[:4])
+    snapshot = policy.state
+    refused_as_known(policy, policy.state)
+    policy.learn(X[4:6], REWARDS[4:6])
+    refused_as_known(policy, snapshot)
+    other.learn(X[6:], REWARDS[6:])
+    policy.merge(other.state)
+    assert policy.state.n == 12
+    refused_as_known(policy, other.state)  # a second time
+    other.learn(X[:1], REWARDS[:1])
+    refused_as_known(policy, other.state)  # with one more, of which the rest was merged
+    refused_as_known(other, policy.state)  # and back
+    policy.save(tmp_path / "policy")
+    refused_as_known(armful.load(tmp_path / "policy"), snapshot)
+    refused_as_known(policy, armful.load(tmp_path / "policy").state)
+    refused_as_known(policy, pickle.loads(pickle.dumps(policy)).state)
+
+
+def test_policies_that_began_alike_merge_what_each_learned():
+    policy = C2UCB(n_features=D)
+    other = copy.deepcopy(policy)
+    policy.learn(X[:4], REWARDS[:4])
+    other.learn(X[4:], REWARDS[4:])
+    policy.merge(other.state)
+    assert policy.state.n == 12
+    policy.merge(C2UCB(n_features=D).state)  # nothing at all
+    C2UCB(n_features=D).merge(C2UCB(n_features=D).state)
+    fresh = C2UCB(n_features=D)
+    fresh.merge(fresh.state)
+    assert fresh.state.n == 0

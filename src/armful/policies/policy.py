@@ -153,10 +153,19 @@ class Policy:
             self.state = self._state.discount(factor)
 
     def merge(self, state: RidgeState) -> None:
-        """Also know what another learner's state knows; nothing that both saw may be in both."""
+        """Also know what another learner's state knows; each observation must be in only one of the two.
+
+        A state that is known to hold what this policy has already, its own or one that was merged before, is refused:
+        it would count twice. docs/howto/several-workers.md says how to exchange what is new.
+        """
         if not isinstance(state, RidgeState):
             raise ValueError(f"merge takes a RidgeState, like another policy's .state, got {type(state).__name__}")
         with self.thread_locks.learning:
+            if self._state.overlaps(state):
+                raise ValueError(
+                    "this policy holds observations of that state already (it is its own, or was merged before), and "
+                    "they would count twice: merge what is new alone, see docs/howto/several-workers.md"
+                )
             self.state = self._state + state
 
     # -- what is known -------------------------------------------------------------------------------
@@ -269,11 +278,10 @@ class Policy:
         """Take over the names of columns from a file."""
         if columns is None:
             return
-        if not isinstance(columns, list) or len(columns) != self.n_features:
+        names = columns if isinstance(columns, list) else []
+        if len(names) != self.n_features or not all(isinstance(name, str) for name in names):
             raise ValueError(f"columns must be a list of {self.n_features} names")
-        if not all(isinstance(name, str) for name in columns):
-            raise ValueError("the names of columns must be strings")
-        self._columns = tuple(columns)
+        self._columns = tuple(names)
 
     def check_caps(self, caps: ArrayLike | None, n_arms: int) -> FloatArray | None:
         """One cap for each arm, for a policy that takes them."""

@@ -190,7 +190,7 @@ def learned_on(client: Any, features: Any, rewards: Any, weights: Any, shock: fl
     ]
     (state,) = crew.results([crew.merged(tasks, _add)], "learning")
     known: RidgeState = state
-    return known
+    return known.as_one_source()
 
 
 # -- what workers do ---------------------------------------------------------------------------------
