@@ -1,31 +1,41 @@
 # The one door: everything is set up inside this folder, nothing is left outside it.
-PYTHON ?= python3
+PYTHON ?= $(if $(filter Windows_NT,$(OS)),python,python3)
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(SCRIPTS)
+OLDEST := .venv-oldest
+# What `make test-kernels` plays: kernels of OpenBLAS, and numbers of its threads.
+KERNELS ?= Haswell Zen SkylakeX Sandybridge Nehalem
+THREADS ?= 1 2 4
 # The stamp carries the version of Python, so that another one gets an environment of its own.
-READY := $(VENV)/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+VERSION := $(shell $(PYTHON) -c "import sys; print('%d.%d' % sys.version_info[:2])")
+READY := $(VENV)/.ready-$(VERSION)
+OLDEST_READY := $(OLDEST)/.ready-$(VERSION)
 
 # Caches of the tools stay in the clone; BLAS at one thread because work is spread over processes.
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export XDG_CACHE_HOME := $(CURDIR)/.cache
 export TMPDIR := $(CURDIR)/.cache/tmp
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help demo test check bench bench-peers clean
+.PHONY: help demo test test-kernels test-oldest check bench bench-peers clean
 
 help:
 	@echo "make demo   set up and run the quick reproduction of the paper (under two minutes after the install)"
 	@echo "make test   set up and run every test"
+	@echo "make test-kernels  run the numeric tests on several kernels of OpenBLAS, with 1, 2 and 4 threads"
+	@echo "make test-oldest   run every test with the lowest versions that pyproject.toml allows"
 	@echo "make check  set up, lint, type-check, check the layers and run the quick tests"
 	@echo "make bench  set up and print the benchmarks (ratios measured side by side)"
 	@echo "make bench-peers  install other bandit libraries too, and compare with them"
 	@echo "make clean  remove everything the other targets made"
 
 $(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "armful needs Python 3.11 or later; $(PYTHON) is older. Try: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "armful needs Python 3.11 or later; $(PYTHON) is older. Try: make PYTHON=python3.12 ..."; exit 1; }
 	@mkdir -p .cache/tmp
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
@@ -38,6 +48,20 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadscope --basetemp=.cache/pytest
+
+test-kernels: $(READY)
+	$(BIN)/python tests/kernels.py --kernels $(KERNELS) --threads $(THREADS)
+
+$(OLDEST_READY): pyproject.toml
+	@mkdir -p .cache/tmp
+	rm -rf $(OLDEST)
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/$(SCRIPTS)/python -m pip install --quiet "uv>=0.7"
+	$(OLDEST)/$(SCRIPTS)/uv pip install --quiet --python $(OLDEST)/$(SCRIPTS)/python --resolution lowest-direct --editable ".[all]" --group test
+	@touch $(OLDEST_READY)
+
+test-oldest: $(OLDEST_READY)
+	$(OLDEST)/$(SCRIPTS)/python -m pytest -n auto --dist loadscope --basetemp=.cache/pytest-oldest
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -56,4 +80,4 @@ bench-peers: $(READY)
 	$(BIN)/python benchmarks/peers.py --write
 
 clean:
-	rm -rf $(VENV) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache demo
+	rm -rf $(VENV) $(OLDEST) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache demo

@@ -1,6 +1,8 @@
 """Rows of features times a small matrix, a block of rows at a time."""
 
+import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -9,9 +11,6 @@ from armful.checks import FloatArray
 
 BLOCK, WIDE, WIDE_BLOCK = 1024, 64, 512
 """Rows multiplied at a time, and from `WIDE` features on: a block and its product stay in the processor's cache."""
-
-SUMMED = 256
-"""Features summed up at a time."""
 
 HALVED = 48
 """From so many features on it pays to leave out the quarter of a triangle's product that is zero."""
@@ -49,9 +48,10 @@ def multiply(X: FloatArray | EachOwn, matrix: FloatArray, kernel: Kernel, *, som
 
     The kernel gets both transposed, and makes their product column by column: it is faster so, and sums over columns
     are too. Equal rows get equal results wherever they stand, so that ties stay ties. BLAS does not promise that: its
-    own kernels sum in another order at the end of an odd number of rows and for products of another size. So all
-    blocks have one size (the last overlaps the one before), a lone short block is filled up with zeros, and
-    `matrix` must have two columns or more, since one column goes through another kernel altogether.
+    kernels may sum in another order at the end of a number of rows, or where a thread's share of them ends. What makes
+    it likely is that all blocks have one size (the last overlaps the one before), that a lone short block is
+    filled up with zeros to a multiple of 8 rows, and that `matrix` has two columns or more, since one column goes
+    through another kernel altogether. What makes it certain is that kernels multiply by `product_of`.
     `some_of_many`: the rows are some of a larger number and get what they would get among all of them, so a short
     block is filled up to a whole one.
 
@@ -124,18 +124,59 @@ def lengths_and_last(columns: FloatArray, rows: FloatArray) -> Results:
 
 
 def product_of(columns: FloatArray, rows: FloatArray) -> FloatArray:
-    """`columns @ rows`.
+    """Return `columns @ rows`, `(..., m, d)` times `(..., d, n)`, equal where columns of `rows` are equal.
 
-    Where there are many features, they are summed up so many at a time: BLAS would divide them by itself, in another
-    way with another number of threads, and give other bits.
+    `rows` lies in memory as `multiply` gives it to a kernel. Each new shape of product is tried out with equal columns
+    at all n places. Where they do not get equal results, `rows` is multiplied 8 columns at a time, too few to be
+    divided among threads, and where that does not help, one at a time and always at the same place.
     """
-    if columns.shape[-1] <= SUMMED:
+    m, d = columns.shape[-2:]
+    n, in_rows, n_threads = rows.shape[-1], columns.strides[-1] <= columns.strides[-2], _blas_threads()
+    if _place_does_not_matter(m, d, n, in_rows, n_threads):
         return columns @ rows
-    product: FloatArray = columns[..., :SUMMED] @ rows[..., :SUMMED, :]
-    for begin in range(SUMMED, columns.shape[-1], SUMMED):
-        part = slice(begin, begin + SUMMED)
-        product += columns[..., part] @ rows[..., part, :]
+    product = np.empty((*np.broadcast_shapes(columns.shape[:-2], rows.shape[:-2]), m, n))
+    if n % 8 == 0 and _place_does_not_matter(m, d, 8, in_rows, n_threads):
+        for begin in range(0, n, 8):
+            product[..., begin : begin + 8] = columns @ rows[..., begin : begin + 8]
+        return product
+    alone = np.zeros((*rows.shape[:-2], 8, d))
+    for i in range(n):
+        alone[..., 0, :] = rows[..., i]
+        product[..., i] = (columns @ alone.swapaxes(-1, -2))[..., 0]
     return product
+
+
+@cache
+def _place_does_not_matter(m: int, d: int, n: int, in_rows: bool, n_threads: tuple[int, ...]) -> bool:  # noqa: ARG001
+    """Try whether equal columns at n places get equal results from a matrix of this shape and order in memory.
+
+    BLAS goes by shapes and its number of threads, not by the numbers it multiplies, so a few random columns tell:
+    another order of summation shows in about every other sum, and at least 64 sums are looked at.
+    """
+    rng = np.random.default_rng(0)
+    for _ in range(1 + 64 // m):
+        columns = rng.standard_normal((m, d)) if in_rows else rng.standard_normal((d, m)).T
+        product = columns @ np.repeat(rng.standard_normal((1, d)), n, axis=0).T
+        if not (product == product[:, :1]).all():
+            return False
+    return True
+
+
+def _blas_threads() -> tuple[int, ...]:
+    """Return the number of threads of each BLAS; none where nobody can change it, since threadpoolctl is not loaded."""
+    return tuple([count() for count in _thread_counters()]) if "threadpoolctl" in sys.modules else ()
+
+
+@cache
+def _thread_counters() -> list[Callable[[], int]]:
+    """For OpenBLAS the function of the library itself: threadpoolctl's own takes 10 times as long."""
+    libraries = sys.modules["threadpoolctl"].ThreadpoolController().lib_controllers
+    names = [f"{begin}openblas_get_num_threads{end}" for begin in ("", "scipy_") for end in ("", "64_", "_64")]
+    return [
+        next((getattr(blas.dynlib, name) for name in names if hasattr(blas.dynlib, name)), blas.get_num_threads)
+        for blas in libraries
+        if blas.user_api == "blas"
+    ]
 
 
 def row_norms(rows: FloatArray) -> FloatArray:

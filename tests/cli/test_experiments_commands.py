@@ -16,7 +16,7 @@ def armful(*arguments, cwd):
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
 
@@ -125,7 +125,7 @@ def test_a_world_without_k_is_named_by_its_rounds(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wait", [0.9, 4.0])
-def test_an_interrupt_gets_one_sentence_and_the_next_call_goes_on(tmp_path, wait):
+def test_an_interrupt_gets_one_sentence_and_the_next_call_goes_on(tmp_path, interruptible, wait):
     """Once while the workers start, once while they work."""
     command = [
         sys.executable,
@@ -135,7 +135,7 @@ def test_an_interrupt_gets_one_sentence_and_the_next_call_goes_on(tmp_path, wait
         "--sizes",
         "16",
         "--runs",
-        "60",
+        "2000",
     ]
     process = subprocess.Popen(
         [*command, "--workers", "2", "--out", "here"],
@@ -149,7 +149,7 @@ def test_an_interrupt_gets_one_sentence_and_the_next_call_goes_on(tmp_path, wait
         time.sleep(0.01)
     time.sleep(wait)
     os.killpg(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=900)
     assert process.returncode == 130
     assert told.strip().splitlines()[-1].startswith("armful: stopped; what is finished is kept")
     assert "Traceback" not in told

@@ -60,7 +60,7 @@ def is_running(pid):
         return False
 
 
-def has_ended(pid, patience=120.0):
+def has_ended(pid, patience=900.0):
     end = time.monotonic() + patience
     while is_running(pid):
         if time.monotonic() > end:

@@ -96,7 +96,7 @@ def sleepy(folder, n):
     return replace(TINY, policies={f"p{i}": Recipe(kind, {"epsilon": i / n}) for i in range(n)}, sizes=[(2, 5)])
 
 
-def eventually(condition, seconds=10.0):
+def eventually(condition, seconds=900.0):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := condition():
@@ -338,7 +338,7 @@ def test_a_client_that_closes_is_told_like_a_scheduler_that_is_gone(local, tmp_p
             crew.client.close()
         elif when == "while a cell runs":
             threading.Thread(
-                target=lambda: eventually(lambda: list(tmp_path.glob("*.ran")), seconds=120) and crew.client.close()
+                target=lambda: eventually(lambda: list(tmp_path.glob("*.ran")), seconds=900) and crew.client.close()
             ).start()
         with pytest.raises(ValueError, match=rf"^the scheduler at {crew.address} is gone; what is finished is kept"):
             run_cells(

@@ -27,7 +27,7 @@ def test_names_survive_the_terminal_the_figure_and_the_page(tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -36,7 +36,7 @@ def in_threads(work, n_threads=THREADS):
 
     def run(i):
         try:
-            ready.wait(60)
+            ready.wait(900)
             work(i)
         except BaseException as error:
             failed.append(error)
@@ -185,7 +185,7 @@ class Slow:
     def best(self, scores, X=None, rng=None):
         rng.random(3)
         self.inside.set()
-        assert self.go_on.wait(60)
+        assert self.go_on.wait(900)
         if self.error:
             raise self.error
         return TopK(3).best(scores, X, rng)
@@ -203,7 +203,7 @@ def background(work):
 def test_learning_does_not_wait_for_a_slow_constraint():
     policy, slow = C2UCB(n_features=D, seed=0), Slow()
     thread = background(lambda: policy.choose(ARMS, slow))
-    assert slow.inside.wait(60)
+    assert slow.inside.wait(900)
     policy.learn(ROWS[0, 0], REWARDS[0, 0])
     policy.merge(RidgeState(n_features=D).learn(ROWS[0, 1], REWARDS[0, 1]))
     assert policy.state.n == 10
@@ -218,7 +218,7 @@ class SlowTable(Table):
 
     def rows(self, begin, end):
         self.inside.set()
-        assert self.go_on.wait(60)
+        assert self.go_on.wait(900)
         if self.error:
             raise self.error
         return super().rows(begin, end)
@@ -230,7 +230,7 @@ def test_nobody_waits_for_a_choice_from_a_large_table(tmp_path):
     alone = C2UCB(n_features=D, seed=0)
     expected = [alone.choose(MANY, TopK(3)).indices, alone.choose(ARMS, TopK(3)).indices]
     thread = background(lambda: found.append(policy.choose(table, TopK(3)).indices))
-    assert table.inside.wait(60)
+    assert table.inside.wait(900)
     second = policy.choose(ARMS, TopK(3)).indices
     policy.learn(ROWS[0, 0], REWARDS[0, 0])
     policy.save(tmp_path / "policy")
@@ -251,7 +251,7 @@ def test_a_choice_that_fails_gives_back_what_it_drew_unless_another_has_drawn_si
         failed.append(True)
 
     thread = background(work)
-    assert table.inside.wait(60)
+    assert table.inside.wait(900)
     if another_draws:
         policy.choose(ARMS, TopK(3))
     drawn = policy.rng.bit_generator.state
@@ -280,7 +280,7 @@ def test_after_an_interrupt_others_go_on_and_the_generator_is_where_it_was(error
 def test_copies_work_while_the_original_is_in_use_by_another_thread():
     policy, slow = C2UCB(n_features=D, seed=0), Slow()
     thread = background(lambda: policy.choose(ARMS, slow))
-    assert slow.inside.wait(60)
+    assert slow.inside.wait(900)
     for other in (copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))):
         assert other.thread_locks is not policy.thread_locks
         other.learn(ROWS[0, 0], REWARDS[0, 0])

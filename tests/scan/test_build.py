@@ -345,7 +345,7 @@ class TestRefusals:
             pa.array([1, None, 3]),
             pa.array([1.0, None, 3.0]),
             pa.array([True, None, False]),
-            pa.array([1, None, 2], pa.float16()),
+            pa.array([np.float16(1), None, np.float16(2)], pa.float16()),
             pa.array([Decimal(1), None, Decimal(2)]),
         ],
     )
@@ -606,11 +606,11 @@ class TestAccidents:
     X = features()
 
     @pytest.fixture
-    def endless(self, path):
+    def endless(self, path, interruptible):
         """A process that builds at `path`, well under way, over a table that is there."""
         build(self.X, path)
         process = subprocess.Popen([sys.executable, "-c", ENDLESS, str(path)], stderr=subprocess.PIPE, text=True)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 900
         while not any(part.stat().st_size > 20_000 for part in parts_of(process, path)):
             assert process.poll() is None
             assert time.monotonic() < until
@@ -636,7 +636,7 @@ class TestAccidents:
 
     def test_a_build_that_is_interrupted_cleans_up(self, path, endless):
         endless.send_signal(signal.SIGINT)
-        error = endless.communicate(timeout=60)[1]
+        error = endless.communicate(timeout=900)[1]
         assert error.splitlines()[-1] == "KeyboardInterrupt"
         assert endless.returncode != 0
         assert names_in(path.parent) == ["arms"]
@@ -724,7 +724,7 @@ except OSError as error:
     print(error)
 """
         done = subprocess.run(
-            [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True, timeout=120
+            [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True, timeout=900
         )
         assert done.stdout.startswith(f"{path} could not be written: File too large; it needs at least 1.00 MiB, and")
         assert names_in(path.parent) == ["arms"]
@@ -753,13 +753,13 @@ except OSError as error:
 
         def batches():
             inside.set()
-            go_on.wait(60)
+            go_on.wait(900)
             yield from arrow(self.X).to_batches()
 
         slow = pa.RecordBatchReader.from_batches(arrow(self.X).schema, batches())
         thread = threading.Thread(target=build, args=(slow, path))
         thread.start()
-        inside.wait(60)
+        inside.wait(900)
         same(build(self.X + 1, path), self.X + 1)
         go_on.set()
         thread.join()
@@ -787,7 +787,7 @@ def test_memory_is_bounded_however_many_the_arms_are(tmp_path, kind):
         pq.write_table(whole, tmp_path / "a.parquet", row_group_size=n, use_dictionary=False)
         del whole
         code = [sys.executable, "-c", MEASURED, str(tmp_path / "a.parquet"), str(tmp_path / "arms")]
-        done = subprocess.run(code, capture_output=True, text=True, check=True, timeout=120)
+        done = subprocess.run(code, capture_output=True, text=True, check=True, timeout=900)
         peak.append(int(done.stdout) / 1024)
     assert peak[1] < 300
     assert peak[1] - peak[0] < 100
@@ -813,7 +813,7 @@ Table.build(np.zeros((70_000, 40)), sys.argv[1], progress=sys.argv[2] == "on")
         except OSError:  # the other side is closed
             pass
         os.close(ours)
-        assert process.wait(60) == 0
+        assert process.wait(900) == 0
         return shown.decode()
 
     def test_a_bar_is_drawn_on_a_terminal(self, path):
@@ -826,7 +826,7 @@ Table.build(np.zeros((70_000, 40)), sys.argv[1], progress=sys.argv[2] == "on")
 
     def test_nothing_is_drawn_elsewhere(self, path):
         code = [sys.executable, "-c", self.CODE, str(path), "on"]
-        done = subprocess.run(code, capture_output=True, text=True, check=True, timeout=120)
+        done = subprocess.run(code, capture_output=True, text=True, check=True, timeout=900)
         assert (done.stdout, done.stderr) == ("", "")
 
 

@@ -319,7 +319,7 @@ def test_a_worker_killed_in_the_middle_of_a_scan_changes_nothing(client, tmp_pat
 
 
 def pids(client):
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=900)
     return list(client.run(os.getpid).values())
 
 
@@ -357,7 +357,7 @@ def test_arms_that_kill_every_worker_are_refused_in_a_sentence(client, monkeypat
     with pytest.raises(ValueError, match=r"^choosing killed one worker after another, .*: make the chunks smaller"):
         policy.choose(da.from_array(rows(3000), chunks=(1000, D)), TopK(3), client=client)
     assert policy.rng.bit_generator.state == before
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=900)
 
 
 def test_files_that_are_not_there_at_once_are_read_again(client, tmp_path):

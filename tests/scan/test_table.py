@@ -334,7 +334,7 @@ print(repr(table), float(table.take([3, 7]).sum()), table.ids_of([2]))
 
     def loaded(self, table):
         code, data = [sys.executable, "-c", self.LOADING], pickle.dumps(table)
-        return subprocess.run(code, input=data, capture_output=True, check=True, timeout=120)
+        return subprocess.run(code, input=data, capture_output=True, check=True, timeout=900)
 
     def test_another_process_sees_the_same(self, make):
         X = features(2000)
@@ -594,5 +594,5 @@ class TestChanges:
 
 def test_a_table_needs_neither_pyarrow_nor_rich_until_it_is_built():
     code = "import sys, armful.scan.table; print({'pyarrow', 'rich', 'pandas'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=900)
     assert done.stdout.strip() == "set()"

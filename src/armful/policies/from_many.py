@@ -21,6 +21,7 @@ from armful.scan.cluster import ClusterArms
 from armful.scan.memory import remembering
 from armful.scan.rows import Rows, WholeTable
 from armful.scan.scoring import Scoring
+from armful.scan.threads import blas_at_one_thread
 
 if TYPE_CHECKING:
     from armful.policies.policy import Policy
@@ -115,7 +116,8 @@ def _all_scored(scoring: Scoring, rows: Rows, constraint: RankedConstraint, chos
     if isinstance(rows, Table):
         rows.refuse_changed()
     arms = WholeTable(rows, scoring.state, scoring.caps)
-    scores = scoring.score_arms(arms)
+    with blas_at_one_thread():  # as when they were chosen
+        scores = scoring.score_arms(arms)
     if not np.array_equal(constraint.best_among(scores.value, scoring.key).indices, chosen):
         raise ValueError("the arms have changed since they were chosen; choose again, then explain")
     return Problem(arms, scores, constraint)

@@ -12,7 +12,7 @@ from armful.scan.looking import Candidates, Looking
 from armful.scan.memory import Memory
 from armful.scan.rows import Rows, blocks_of
 from armful.scan.scoring import Scoring
-from armful.scan.threads import in_threads
+from armful.scan.threads import blas_at_one_thread, in_threads
 
 FEW = 4096
 """Candidates are not thinned out before there are more."""
@@ -64,10 +64,16 @@ def choose_from(
 
     scoring: with the key for ties. memory: what is known of these arms from earlier rounds, if they are the same ones.
     """
-    key = scoring.key
     if memory is not None:
         memory.bring_to(scoring.state)
-    ranks = constraint.ranks
+    with blas_at_one_thread():  # with another number of threads a score may be rounded in another way
+        return _choose_from(rows, scoring, constraint, memory)
+
+
+def _choose_from(
+    rows: Rows, scoring: Scoring, constraint: RankedConstraint, memory: Memory | None
+) -> tuple[Selection, FloatArray, Any]:
+    ranks, key = constraint.ranks, scoring.key
     looking, pool = Looking(scoring, rows, ranks, memory), Pool(ranks, key)
     if memory is not None and memory.chosen.size:
         chosen, features = memory.drop_chosen()

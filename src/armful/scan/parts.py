@@ -12,8 +12,10 @@ from armful.constraints.ranks import Ranks
 from armful.randomness import Keys
 from armful.scan.choosing import Pool, settled
 from armful.scan.looking import Looking
+from armful.scan.rounding import Rounding, interval
 from armful.scan.rows import Rows, blocks_of
 from armful.scan.scoring import Scoring
+from armful.scan.threads import blas_at_one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +89,26 @@ class Round:
     def of(cls, scoring: Scoring, ranks: Ranks, key: Keys, known: tuple[IntArray, FloatArray] | None = None) -> "Round":
         """What a policy's scores and a constraint say of any arm.
 
-        known: the places and the features of some arms, that another must not be below if it is to be chosen.
+        known: the places and the features of some arms, that another must not be below if it is to be chosen. The
+        machine that scores the other may round in another way: what counts is the lowest score that these could get.
         """
         thresholds = ranks.nothing_known
-        if known is not None and known[0].size:
-            _, thresholds = ranks.reduce(known[0], scoring.score(known[1], known[0]).value, key)
+        if known is not None and known[0].size and scoring.has_range:
+            places, X = known
+            arms, rounding = scoring.arms(X, places), Rounding.of(scoring.state, np.float64)
+            low_mean, high_mean, low_width, high_width = interval(*arms.mean_and_width, rounding, rounding)
+            low, high = (scoring.arms(X, places), arms)
+            low.mean_and_width, high.mean_and_width = (low_mean, low_width), (high_mean, high_width)
+            lowest = scoring.lowest(low, high)
+            _, thresholds = ranks.reduce(places, lowest, key)
         return cls(scoring.of_part(None, 0), replace(ranks, of_arm=None, begin=0), key, thresholds)
 
     def look_through(self, part: Part, groups: NDArray[Any] | None, caps: FloatArray | None) -> Found:
         """The arms of a part that could be chosen. groups, caps: `(part.n_arms,)`, of its arms."""
+        with blas_at_one_thread():  # as on every other machine
+            return self._look_through(part, groups, caps)
+
+    def _look_through(self, part: Part, groups: NDArray[Any] | None, caps: FloatArray | None) -> Found:
         ranks = replace(self.ranks, of_arm=groups, begin=part.begin)
         looking = Looking(self.scoring.of_part(caps, part.begin), part, ranks, None)
         pool = Pool(ranks, self.key)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -23,6 +24,16 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_items: i
         return
     with BLAS_AT_ONE, ThreadPoolExecutor(n_threads) as pool:
         yield from pool.map(work, items)
+
+
+@contextmanager
+def blas_at_one_thread() -> Iterator[None]:
+    """Hold BLAS at one thread, so that all scores of a round are computed in one way; not without threadpoolctl."""
+    if _controller() is None:
+        yield
+        return
+    with BLAS_AT_ONE:
+        yield
 
 
 def _cores() -> int:
