@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import knapsacks
 import numpy as np
 
 import armful
@@ -137,6 +138,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="fraction of the sizes, for a quick look")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=10.0, help="seconds for milp on one knapsack")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"{'constraint':42} {'arms':>10} {'choosing/scoring':>17} {'share':>6} {'growth x8':>10}")
@@ -148,6 +150,8 @@ def main() -> None:
         print(
             f"{name:42} {n_arms:>10,} {choosing / scoring:>17.2f} {share:>6.0%} {choosing / before:>10.1f}", flush=True
         )
+    print()
+    knapsacks.main(options.scale, options.limit)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import InfeasibleError
-from armful.constraints import cores
+from armful.constraints import knapsack_core
 from armful.constraints.knapsack import Knapsack
 from armful.constraints.linear import Linear
 from armful.testing import ConstraintContract
@@ -35,7 +35,7 @@ class TestScoresAsTheyAreContract(TestWholeCostsContract):
 
     @pytest.fixture(autouse=True)
     def no_states(self, monkeypatch):
-        monkeypatch.setattr(cores, "FEW_STATES", 0)
+        monkeypatch.setattr(knapsack_core, "FEW_ARMS", 0)
 
 
 class TestTimeLimitContract(ConstraintContract):
@@ -100,9 +100,9 @@ def test_answers_violations_and_k_are_those_of_enumeration(question):
 @given(questions())
 def test_so_they_are_when_highs_does_all_the_work(question):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cores, "FEW_STATES", 0)
-        patch.setattr(cores, "MOST_STATES", 0)
-        patch.setattr(cores, "CORE_SIZES", (1, 2))
+        patch.setattr(knapsack_core, "FEW_ARMS", 0)
+        patch.setattr(knapsack_core, "MOST_STATES", 0)
+        patch.setattr(knapsack_core, "CORE_SIZES", (1, 2))
         compare_with_enumeration(question)
 
 
@@ -110,7 +110,7 @@ def test_so_they_are_when_highs_does_all_the_work(question):
 @given(questions())
 def test_so_they_are_when_random_numbers_make_too_many_states(question):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cores, "FEW_STATES", 0)
+        patch.setattr(knapsack_core, "FEW_ARMS", 0)
         compare_with_enumeration(question)
 
 
@@ -147,9 +147,9 @@ def test_what_bounds_decide_never_changes_the_value(kind, at_most, seed, monkeyp
     plain = Linear(np.array(rows), -np.inf, [budget, at_most] if at_most else budget).best(scores).value
     tolerance = 1e-9 * np.abs(scores).sum()
     assert constraint.best(scores).value == pytest.approx(plain, abs=tolerance)
-    monkeypatch.setattr(cores, "FEW_STATES", 0)
-    monkeypatch.setattr(cores, "MOST_STATES", 0)
-    monkeypatch.setattr(cores, "CORE_SIZES", (5, 20))
+    monkeypatch.setattr(knapsack_core, "FEW_ARMS", 0)
+    monkeypatch.setattr(knapsack_core, "MOST_STATES", 0)
+    monkeypatch.setattr(knapsack_core, "CORE_SIZES", (5, 20))
     assert constraint.best(scores).value == pytest.approx(plain, abs=tolerance)
 
 
@@ -190,8 +190,8 @@ def test_thousands_of_equal_scores_are_no_trouble(at_most):
 def test_under_a_time_limit_the_ratio_is_honest(seconds, at_most, monkeypatch):
     scores, costs = instance("proportional", 400, 0)
     best = Knapsack(costs, 0.3 * costs.sum(), at_most=at_most).best(scores).value
-    monkeypatch.setattr(cores, "FEW_STATES", 0)
-    monkeypatch.setattr(cores, "MOST_STATES", 0)  # so that time is short
+    monkeypatch.setattr(knapsack_core, "FEW_ARMS", 0)
+    monkeypatch.setattr(knapsack_core, "MOST_STATES", 0)  # so that time is short
     constraint = Knapsack(costs, 0.3 * costs.sum(), at_most=at_most, time_limit=seconds)
     answer = constraint.best(scores)
     assert constraint.violation(answer.indices) == 0.0

@@ -8,6 +8,7 @@ from scipy.sparse import coo_array, csr_array
 
 from armful import Excluding, InfeasibleError, Quotas, Requiring
 from armful.constraints import linear
+from armful.constraints.covers import cover
 from armful.constraints.linear import Linear, overlapping_quotas
 from armful.constraints.programs import Answer
 from armful.testing import ConstraintContract
@@ -147,6 +148,100 @@ def test_so_it_is_beside_coefficients_that_are_far_larger():
 def test_so_it_is_where_many_sets_are_nearly_allowed():
     constraint = Linear([[1.0, *[1e-7] * 8]], -np.inf, 1.0)
     assert constraint.best([100.0, *[1.0] * 8], rng=np.random.default_rng(0)).indices.tolist() == [0]
+
+
+# -- whole numbers -------------------------------------------------------------------------------------
+
+
+def exact_sets(matrix, lower, upper):
+    """All sets whose sums, in Python's whole numbers, are within the bounds."""
+    rows = [[int(a) for a in row] for row in matrix]
+    sets = list(product([0, 1], repeat=len(rows[0])))
+    sums = {x: [sum(a for a, inside in zip(row, x, strict=True) if inside) for row in rows] for x in sets}
+    return [x for x in sets if all(low <= s <= high for s, low, high in zip(sums[x], lower, upper, strict=True))]
+
+
+def large_rows(seed):
+    """Rows of whole numbers up to 10^15, many nearly alike, with bounds that some set meets exactly or misses by 1."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_arms, size = int(rng.integers(1, 3)), int(rng.integers(2, 8)), 10.0 ** rng.integers(3, 16)
+    shares = [rng.random((n_rows, n_arms)), rng.random((n_rows, n_arms)) - 0.5]
+    shares += [rng.choice([1 / 2, 1 / 3, 1 / 4], (n_rows, n_arms)), rng.choice([1, -1, 0.5], (n_rows, n_arms))]
+    matrix = np.floor(size * shares[rng.integers(4)]) + rng.integers(-3, 4, (n_rows, n_arms))
+    met = [sum(int(a) for a in row[rng.random(n_arms) < 0.5]) for row in matrix]
+    bounds = []
+    for total in met:
+        near = float(total + int(rng.integers(-1, 2)))
+        bounds.append([(-np.inf, near), (near, np.inf), (near, near)][rng.integers(3)])
+    lower, upper = np.array(bounds).T
+    return matrix, lower, upper, rng.integers(-5, 20, n_arms).astype(float)
+
+
+def compare_in_whole_numbers(seed):
+    matrix, lower, upper, scores = large_rows(seed)
+    allowed = exact_sets(matrix, lower, upper)
+    constraint = Linear(matrix, lower, upper)
+    for x in product([0, 1], repeat=scores.size):
+        assert (constraint.violation(np.flatnonzero(x)) == 0.0) == (x in allowed)
+    if not allowed:
+        with pytest.raises(InfeasibleError):
+            constraint.best(scores)
+        return
+    answer = constraint.best(scores, rng=np.random.default_rng(seed))
+    assert tuple(np.isin(np.arange(scores.size), answer.indices).astype(int).tolist()) in allowed
+    assert answer.value == max(float(scores @ x) for x in allowed)
+    assert answer.ratio == 1.0 or answer.value < 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**9))
+def test_rows_of_large_whole_numbers_are_kept_exactly(seed):
+    compare_in_whole_numbers(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(st.integers(0, 10**9))
+def test_rows_of_large_whole_numbers_are_kept_exactly_many_times(seed):
+    compare_in_whole_numbers(seed)
+
+
+def test_a_budget_of_ten_billion_is_not_passed_by_four():
+    constraint = Linear([[1e10 + 4, 7e9]], -np.inf, 1e10)
+    assert constraint.best([2.0, 1.0]).indices.tolist() == [1]
+    assert constraint.violation([0]) == 4.0
+
+
+def test_many_pairs_just_beyond_a_bound_are_ruled_out_together():
+    """Any two of 40 arms cost a few units more than 10^10: one cut for each pair would take 780 of them."""
+    costs = 5e9 + np.arange(1, 41)
+    assert Linear([costs], -np.inf, 1e10).best(np.arange(1.0, 41.0)).indices.tolist() == [39]
+
+
+def test_sums_beyond_the_whole_numbers_of_floats_are_exact():
+    constraint = Linear([[2.0**53, 2.0**53, 2.0]], -np.inf, 2.0**54)
+    assert constraint.violation([0, 1]) == 0.0
+    assert constraint.violation([0, 1, 2]) == 2.0
+    assert constraint.best([3.0, 3.0, 1.0]).indices.tolist() == [0, 1]
+
+
+def test_scores_that_highs_cannot_tell_apart_are_not_called_the_best():
+    """1 in 2e13 is below the precision of HiGHS: whichever set it takes, the ratio claims no more than is known."""
+    answer = Linear([[1, 1, 1]], 1, 1).best([2e13, 2e13 + 1, 2e13 - 1])
+    assert 1 - 1e-9 < answer.ratio < 1
+    assert Linear([[1, 1, 1]], 1, 1).best([2e5, 2e5 + 1, 2e5 - 1]).ratio == 1.0
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**9))
+def test_a_cover_is_broken_by_its_set_and_kept_by_all_allowed_ones(seed):
+    matrix, lower, upper, _ = large_rows(seed)
+    allowed = exact_sets(matrix[:1], lower[:1], upper[:1])
+    for x in product([0, 1], repeat=matrix.shape[1]):
+        if x not in allowed:
+            signs, least = cover(matrix[0], lower[0], upper[0], np.flatnonzero(x))
+            assert signs @ x < least
+            assert all(signs @ y >= least for y in allowed)
 
 
 def test_equally_good_sets_of_different_shape_all_come_up():

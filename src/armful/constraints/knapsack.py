@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.constraints.cores import Problem, best_that_fits
-from armful.constraints.programs import TOLERANCE
+from armful.constraints.knapsack_core import BITS, Problem, best_that_fits
+from armful.constraints.programs import TOLERANCE, whole_bound
 from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
@@ -20,14 +20,16 @@ from armful.randomness import as_generator
 class Knapsack(Changeable):
     """Arms that together cost no more than the budget, and none whose score is negative.
 
-    costs: `(n_arms,)`, zero or more. budget: what the chosen arms may cost together (kept within 1e-9 of it).
+    costs: `(n_arms,)`, zero or more. budget: what the chosen arms may cost together. Where all costs are whole numbers
+        it is kept exactly; otherwise, since sums of such numbers are rounded, to within 1e-9 of it.
     at_most: how many arms at most, or None for any number.
     time_limit: seconds for one answer, then the best set found so far; answers then depend on the machine.
 
-    Exact: bounds decide most arms, dynamic programming the rest, whether costs are whole numbers or not; HiGHS where
-    that takes too many states, and with `at_most` where it binds. The ratio of an answer is 1, or under a time limit
-    value / bound as far as it was proved. Ties are broken at random, to within 1e-12 of the scores (1e-10 by HiGHS).
-    Arms that score exactly 0 are added in random order while they fit.
+    Exact, by dynamic programming in whole numbers; scores that are not whole numbers count to within 1e-15 of their
+    sum. HiGHS solves what takes more than 2^25 states, and where `at_most` binds; its answers are as good as those of
+    `Linear`. The ratio of an answer is 1 if it is proved to be the best, otherwise value / bound as far as that was
+    proved. Ties are broken at random where that is easy: among few arms, or arms of one score. Arms that score exactly
+    0 are added in random order while they fit.
 
     >>> Knapsack([3.0, 4.0, 5.0], 7.0).best([2.0, 2.5, 4.0]).indices
     array([0, 1])
@@ -51,10 +53,9 @@ class Knapsack(Changeable):
         self.at_most = None if at_most is None else checks.count("at_most", at_most)
         self.time_limit = None if time_limit is None else checks.positive("time_limit", time_limit, "it is in seconds")
         self.options = {"costs": self.costs, "budget": budget, "at_most": at_most, "time_limit": time_limit}
-        unit = _unit(self.costs)
-        self._prices = self.costs if unit is None else np.rint(self.costs / unit)
-        capacity = (1 + TOLERANCE / 2) * self.budget
-        self._capacity = capacity if unit is None else float(math.floor(capacity / unit))
+        whole = bool((np.trunc(self.costs) == self.costs).all())
+        self._most = float(whole_bound(np.array(self.budget), 1.0)) if whole else (1 + TOLERANCE) * self.budget
+        self._prices, self._capacity = _in_whole_units(self.costs, self._most if whole else self.budget, whole)
         self._places = self.costs.size if self.at_most is None else min(self.at_most, self.costs.size)
         spent = np.cumsum(np.sort(self._prices))
         self.k = min(int(np.searchsorted(spent, self._capacity, side="right")), self._places)
@@ -78,10 +79,10 @@ class Knapsack(Changeable):
         values = check_scores(scores)
         if values.size != self.costs.size:
             raise ValueError(f"Knapsack has costs for {self.costs.size} arms, got {values.size} scores")
-        self._refuse_too_much(math.fsum(self.costs[required].tolist()), required.size)
+        self._refuse_too_much(required)
         allowed = np.ones(values.size, dtype=bool)
         allowed[required] = allowed[excluded] = False
-        capacity = max(self._capacity - math.fsum(self._prices[required].tolist()), 0.0)
+        capacity = max(self._capacity - int(self._prices[required].sum()), 0)
         places = self._places - required.size
         arms = np.flatnonzero(allowed & (values > 0) & (self._prices <= capacity))
         chosen, bound, proved = self._best_of(arms, values[arms], capacity, places, deadline, rng)
@@ -97,34 +98,34 @@ class Knapsack(Changeable):
         """How much the arms cost beyond the budget, how many there are too many, and how many are repeated."""
         chosen = check_indices(indices, self.costs.size)
         distinct = np.unique(chosen)
-        beyond = math.fsum(self.costs[distinct].tolist()) - self.budget
-        beyond = 0.0 if beyond <= TOLERANCE * self.budget else beyond
-        return float(beyond + max(distinct.size - self._places, 0) + repeated(chosen))
+        return float(self._beyond(distinct) + max(distinct.size - self._places, 0) + repeated(chosen))
 
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:
         """The budget, when an arm that is not chosen does not fit what is left of it; at_most, when it is reached."""
         chosen = check_indices(indices)
         others = np.delete(self.costs, chosen)
-        left = self.budget - math.fsum(self.costs[chosen].tolist())
-        if others.size and others.max() > left + TOLERANCE * self.budget:
+        left = self._most - math.fsum(self.costs[chosen].tolist())
+        if others.size and others.max() > left:
             yield Limit(f"budget {self.budget:g}", self.with_(budget=self.budget + 1))
         if self.at_most is not None and chosen.size == self.at_most < self.costs.size:
             yield Limit(f"at most {self.at_most} arms", self.with_(at_most=self.at_most + 1))
 
     def _best_of(
-        self, arms: IntArray, scores: FloatArray, capacity: float, places: int, deadline: float, rng: Generator
+        self, arms: IntArray, scores: FloatArray, capacity: int, places: int, deadline: float, rng: Generator
     ) -> tuple[IntArray, float, bool]:
         """The best of these arms of positive score, a bound on the value of any, and whether it is proved the best."""
         if arms.size == 0 or places == 0:
             return NO_ARMS, 0.0, True
         scale = 2.0 ** min(-math.floor(math.log2(scores.max())), 1000)
+        if scores.max() < 2.0**53 and (np.trunc(scores) == scores).all():
+            scale = 1.0
         scaled = np.maximum(scale * scores, 1e-300)  # beside 1e200, 1e-200 is nothing, but not 0
         found = best_that_fits(Problem(scaled, self._prices[arms], capacity, places, deadline), rng)
         return arms[found.chosen], found.bound / scale, found.proved
 
     def _that_fit(self, others: IntArray, chosen: IntArray) -> IntArray:
         """Those of the others, in this order, that fit beside the chosen."""
-        left = self._capacity - math.fsum(self._prices[chosen].tolist())
+        left = self._capacity - int(self._prices[chosen].sum())
         places = self._places - chosen.size
         added: list[int] = []
         for arm, cost in zip(others.tolist(), self._prices[others].tolist(), strict=True):
@@ -135,19 +136,39 @@ class Knapsack(Changeable):
                 left -= cost
         return np.array(added, dtype=np.int64)
 
-    def _refuse_too_much(self, spent: float, n_arms: int) -> None:
-        if spent > (1 + TOLERANCE) * self.budget:
-            raise InfeasibleError(f"the required arms cost {spent:g}, the budget is {self.budget:g}")
-        if n_arms > self._places:
-            raise InfeasibleError(f"{n_arms} arms are required, at most {self._places} may be chosen")
+    def _beyond(self, chosen: IntArray) -> float:
+        """How much these distinct arms cost beyond the budget; 0 if that is not beyond what may be spent."""
+        costs = self.costs[chosen].tolist()
+        return max(math.fsum([*costs, -self.budget]), 0.0) if math.fsum([*costs, -self._most]) > 0 else 0.0
+
+    def _refuse_too_much(self, required: IntArray) -> None:
+        if self._beyond(required) > 0:
+            spent = math.fsum(self.costs[required].tolist())
+            raise InfeasibleError(f"the required arms cost {spent:.15g}, the budget is {self.budget:.15g}")
+        if required.size > self._places:
+            raise InfeasibleError(f"{required.size} arms are required, at most {self._places} may be chosen")
 
 
-def _unit(costs: FloatArray) -> float | None:
-    """A unit in which all costs are whole numbers, such as cents, or None."""
-    for decimals in range(5):
-        units = costs * 10**decimals
-        whole = np.rint(units)
-        if (np.abs(units - whole) <= 1e-12 * units).all() and units.max() < 2**40:
-            divisor = int(np.gcd.reduce(whole.astype(np.int64)))
-            return float(max(divisor, 1) / 10**decimals)
-    return None
+def _in_whole_units(costs: FloatArray, budget: float, whole: bool) -> tuple[IntArray, int]:
+    """Return costs and budget in a unit in which all of them are whole numbers, such as a cent, or a very small one.
+
+    Costs that are whole numbers, or whole numbers of cents, stay what they are. Others are rounded to 2^-BITS of their
+    sum, and up if they are whole numbers too large for that. Costs above the budget become anything above it.
+    """
+    most = budget if whole else (1 + TOLERANCE / 2) * budget
+    payable = costs <= most
+    paid, divisor = costs[payable], 1
+    for decimals in range(1 if whole else 5):
+        units, capacity = np.rint(paid * 10**decimals), math.floor(most * 10**decimals)
+        if (np.abs(paid * 10**decimals - units) <= 1e-12 * units).all() and units.sum() < 2.0**BITS:
+            divisor = max(int(np.gcd.reduce(units.astype(np.int64), initial=0)), 1)
+            break
+    else:
+        exponent = BITS - math.frexp(float(paid.sum()))[1]
+        units, capacity = np.ldexp(paid, exponent), math.floor(math.ldexp(most, exponent))
+        units = np.ceil(units) if whole else np.rint(units)
+    affordable = units.astype(np.int64) // divisor
+    capacity = min(capacity // divisor, int(affordable.sum()))
+    prices = np.full(costs.size, capacity + 1)
+    prices[payable] = affordable
+    return prices, capacity

@@ -27,14 +27,18 @@ class Linear(Changeable):
     """Any set of arms x in {0, 1}^n_arms with `lower <= matrix @ x <= upper`: a 0/1 program, solved by HiGHS.
 
     matrix: `(n_rows, n_arms)`, dense or scipy sparse. lower, upper: a number for all rows or `(n_rows,)`; infinity
-        where there is no bound. A row is met if it is within 1e-9 of its bound, relative to the numbers summed.
+        where there is no bound. A row of whole numbers is kept exactly, any other to within 1e-9 of the numbers summed.
     gap: stop when the answer is proved to be within this share of the best; 0 for the best.
     time_limit: seconds for one answer, then the best set found so far; answers then depend on the machine.
     names: a name for each row, for messages and limits.
 
     `ratio` of an answer is what HiGHS proved. Without gap and time limit the answer is exact up to the solver's
-    tolerance (some 1e-10 of the scores) and the ratio 1. Otherwise it is value / bound, NaN where the value is not
-    positive or no bound is known yet. Ties are broken at random, and arms that score 0 are taken where they fit.
+    tolerance (some 1e-10 of the scores) and the ratio 1; whole-number scores too large for that tolerance to tell the
+    best set from the next have a ratio just below 1. Otherwise it is value / bound, NaN where the value is not positive
+    or no bound is known yet. Ties are broken at random, and arms that score 0 are taken where they fit.
+
+    HiGHS keeps rows to within 1e-6. A set that breaks one is cut off, with all others that break it in the same way,
+    and the program solved again, up to 200 times; then an `ArithmeticError` says so.
 
     `k` is the size of the largest allowed set, found by HiGHS at first use (a bound on it if the time limit is
     reached). A program without any allowed set is refused at first use; up to 200 rows, the message names rows that

@@ -1,0 +1,109 @@
+"""What the dynamic programme of the knapsack goes through: arms on both sides of the break, and how to go back."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armful.checks import FloatArray, IntArray
+
+
+class Items(NamedTuple):
+    """Arms, or several equal arms taken as one; item i is `arms[starts[i] : starts[i] + counts[i]]`."""
+
+    values: IntArray
+    costs: IntArray
+    arms: IntArray
+    starts: IntArray
+    counts: IntArray
+
+    @classmethod
+    def of(cls, arms: IntArray, values: IntArray, costs: IntArray, taken: NDArray[np.bool_]) -> "Items":
+        """Of each kind of equal arms one item with 1 of them, with 2, with 4 and so on: these make any number.
+
+        taken: `(n_arms,)`, the break set; an item is within it or without.
+        """
+        arms = arms[np.lexsort((taken[arms], values[arms], costs[arms]))]
+        v, c, t = values[arms], costs[arms], taken[arms]
+        differ = (v[1:] != v[:-1]) | (c[1:] != c[:-1]) | (t[1:] != t[:-1])
+        begins = np.flatnonzero(np.concatenate([np.ones(min(arms.size, 1), dtype=bool), differ]))
+        left = np.diff(np.append(begins, arms.size))
+        size, starts, counts = 1, [begins[:0]], [begins[:0]]
+        while begins.size:
+            n = np.minimum(left, size)
+            starts.append(begins)
+            counts.append(n)
+            begins, left, size = (begins + n)[left > n], (left - n)[left > n], 2 * size
+        start, count = np.concatenate(starts), np.concatenate(counts)
+        return cls(v[start] * count, c[start] * count, arms, start, count)
+
+    def members(self, items: IntArray) -> IntArray:
+        """The arms of these items."""
+        begins, counts = self.starts[items], self.counts[items]
+        within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        arms: IntArray = self.arms[np.repeat(begins, counts) + within]
+        return arms
+
+
+class Side:
+    """Items on one side of the break, from the break outwards; `first` is the first that is not yet looked at."""
+
+    def __init__(self, items: IntArray, values: IntArray, costs: IntArray) -> None:
+        zero = np.zeros(1, dtype=np.int64)
+        self.items, self.first = items, 0
+        self.slopes: FloatArray = np.append(values[items] / costs[items], 0.0)
+        self.spent: IntArray = np.concatenate([zero, np.cumsum(costs[items])])
+        self.worth: IntArray = np.concatenate([zero, np.cumsum(values[items])])
+
+    def n_left(self) -> int:
+        """How many items are not yet looked at."""
+        return self.items.size - self.first
+
+    def cost_left(self) -> int:
+        """What they cost together."""
+        return int(self.spent[-1] - self.spent[self.first])
+
+
+class Listed(NamedTuple):
+    """How a list of states came from the list before: places below `n_before` without the item, others with it."""
+
+    item: int
+    n_before: int
+    places: NDArray[np.int32]
+
+    def before(self, state: int) -> tuple[int, bool]:
+        """The state before this one, and whether the item was changed."""
+        place = int(self.places[state])
+        return (place, False) if place < self.n_before else (place - self.n_before, True)
+
+
+class Tabled(NamedTuple):
+    """How a table came from the table before: at which costs, from `start` on, the item was changed."""
+
+    item: int
+    shift: int
+    start: int
+    n_costs: int
+    changed: NDArray[np.uint8]
+
+    def before(self, state: int) -> tuple[int, bool]:
+        """The cost before, and whether the item was changed."""
+        place = state - self.start
+        if 0 <= place < self.n_costs and self.changed[place // 8] >> (7 - place % 8) & 1:
+            return state - self.shift, True
+        return state, False
+
+
+class Moved(NamedTuple):
+    """States of a list, by their costs, made into a table (`into_table`) or made from one."""
+
+    costs: IntArray
+    into_table: bool
+    item: int = -1
+
+    def before(self, state: int) -> tuple[int, bool]:
+        """The place in the list for a cost, or the other way round."""
+        return (int(np.searchsorted(self.costs, state)) if self.into_table else int(self.costs[state])), False
+
+
+Step = Listed | Tabled | Moved
