@@ -39,15 +39,20 @@ def test_luck_that_both_share_does_not_hide_a_difference():
 
 
 def test_so_many_runs_as_are_needed_tell_two_policies_apart():
-    few = difference(result(1, [0.0, 3.0, -1.0, 2.5]), result(1, [0.0, 0.0, 0.0, 0.0]))
+    each = [0.0, 3.0, -1.0, 2.5, 0.0, 1.0]
+    few = difference(result(1, each), result(1, [0.0] * 6), n_pairs=3)
     assert not few.is_clear
-    assert few.runs_needed > 4
-    again = math.ceil(few.runs_needed / 4)
-    many = difference(result(1, [0.0, 3.0, -1.0, 2.5] * again), result(1, [0.0, 0.0, 0.0, 0.0] * again))
-    assert many.is_clear
+    assert few.runs_needed > 6
+    again = math.ceil(few.runs_needed / 6)
+    assert difference(result(1, each * again), result(1, [0.0] * 6 * again), n_pairs=3).is_clear
+    assert not difference(result(1, each * (again // 2)), result(1, [0.0] * 6 * (again // 2)), n_pairs=3).is_clear
 
 
-@pytest.mark.parametrize("regret", [[1.0], [2.0, 2.0]])
+def test_two_differences_that_agree_are_no_proof():
+    assert not difference(result(1, [3.0, 5.0]), result(1, [1.0, 3.0])).is_clear
+
+
+@pytest.mark.parametrize("regret", [[1.0], [2.0, 2.0], [2.0] * 9])
 def test_a_single_run_and_equal_policies_are_not_told_apart(regret):
     found = difference(result(1, regret), result(1, regret))
     assert not found.is_clear

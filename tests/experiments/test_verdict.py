@@ -85,10 +85,17 @@ def test_armfuls_rule_is_set_beside_the_papers_at_every_size_and_on_both_types(o
     assert words in differs(reproduced({**AS_IN_THE_PAPER, **ours}))
 
 
-def test_a_single_run_decides_nothing():
-    single = reproduced(AS_IN_THE_PAPER, runs=1)
-    assert differs(single).endswith("a single run cannot tell the two apart.")
-    assert len(too_few_runs(single)) == 2
+@pytest.mark.parametrize("runs", [1, 4])
+def test_very_few_runs_decide_nothing(runs):
+    few = reproduced(AS_IN_THE_PAPER, runs=runs)
+    assert differs(few).endswith("; it takes 5 runs at least to tell the two apart.")
+    assert len(too_few_runs(few)) == 2
+
+
+def test_runs_that_leave_much_open_are_not_called_noise():
+    assert "; 6 runs are too few to say whether it lost more than the paper's rule (with 95 % confidence" in differs(
+        reproduced({**AS_IN_THE_PAPER, OURS: 1.0}, runs=6, noise=0.3)
+    )
 
 
 def test_a_warning_says_when_runs_are_too_few():

@@ -12,6 +12,9 @@ from armful.experiments.results import Result
 CONFIDENCE = 0.95
 """Of all intervals of one table column together."""
 
+FEWEST = 5
+"""Fewer runs have no interval: regret takes few values in a short run, so two or three may agree by chance."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -28,10 +31,8 @@ class Difference:
 
     @property
     def half_width(self) -> float:
-        """Half the width of the interval around the mean, by Student's t; infinite for a single run."""
-        if self.runs < 2:
-            return math.inf
-        return self._quantile * self.spread / math.sqrt(self.runs)
+        """Half the width of the interval around the mean, by Student's t; infinite for fewer than `FEWEST` runs."""
+        return math.inf if self.runs < FEWEST else self._half_width(self.runs)
 
     @property
     def low(self) -> float:
@@ -53,11 +54,14 @@ class Difference:
         """About how many runs would tell them apart if mean and spread stayed: infinite where the mean is 0."""
         if self.mean == 0 or self.runs < 2:
             return math.inf
-        return math.ceil((self._quantile * self.spread / self.mean) ** 2)
+        enough = FEWEST
+        while enough < 1e6 and self._half_width(enough) >= abs(self.mean):
+            enough = math.ceil(enough * 1.05)
+        return enough
 
-    @property
-    def _quantile(self) -> float:
-        return float(stdtrit(self.runs - 1, 1 - (1 - CONFIDENCE) / 2 / self.n_pairs))
+    def _half_width(self, runs: int) -> float:
+        quantile = float(stdtrit(runs - 1, 1 - (1 - CONFIDENCE) / 2 / self.n_pairs))
+        return quantile * self.spread / math.sqrt(runs)
 
 
 def difference(policy: Result, reference: Result, n_pairs: int = 1) -> Difference:
@@ -74,9 +78,9 @@ def difference(policy: Result, reference: Result, n_pairs: int = 1) -> Differenc
     --------
     >>> def lost(regret):
     ...     return Result("e", "p", 1, 1, len(regret), 0, 1.0, regret, [0.0], [0.0], 1.0)
-    >>> found = difference(lost([3.0, 9.0, 5.0, 7.0]), lost([1.0, 6.0, 3.0, 4.0]))
+    >>> found = difference(lost([3.0, 9.0, 5.0, 7.0, 6.0]), lost([1.0, 6.0, 3.0, 4.0, 3.5]))
     >>> found.mean, round(found.low, 2), round(found.high, 2), found.is_clear
-    (2.5, 1.58, 3.42, True)
+    (2.5, 1.88, 3.12, True)
     """
     each = np.subtract(policy.regret, reference.regret)
     spread = float(each.std(ddof=1)) if each.size > 1 else math.nan

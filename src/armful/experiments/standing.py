@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from armful.experiments import page
-from armful.experiments.pairs import Difference, behind_the_lowest, rough
+from armful.experiments.pairs import FEWEST, Difference, behind_the_lowest, rough
 from armful.experiments.plan import size_name
 from armful.experiments.results import Result, growth
 
@@ -58,8 +58,8 @@ class Standing:
         unclear = {policy: d for policy, d in differences.items() if d is not None and not d.is_clear}
         if not unclear:
             return f"{lost_least}, clearly less than all others."
-        if result.runs == 1:
-            return f"{lost_least}; a single run cannot tell policies apart."
+        if result.runs < FEWEST:
+            return f"{lost_least}; it takes {FEWEST} runs at least to tell policies apart."
         names = ", ".join(f"{page.code(name)} ({rough(d.runs_needed)})" for name, d in unclear.items())
         return f"{lost_least}; {result.runs} runs are too few to tell it from {names}."
 
