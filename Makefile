@@ -73,6 +73,7 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/oracles.py
+	$(BIN)/python benchmarks/graphs.py
 	$(BIN)/python benchmarks/scan.py
 
 bench-peers: $(READY)

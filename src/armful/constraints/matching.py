@@ -79,6 +79,11 @@ class Matcher:
         first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
         self._firsts, self._pair = np.flatnonzero(first), np.cumsum(first) - 1
         self._graph, self._pair_of_edge = _copied(self.pairs, row[first], column[first])
+        self._as_given = self._pair_of_edge is None and bool(first.all()) and self._is_all(pairs.row.size)
+
+    def _is_all(self, n_arms: int) -> bool:
+        """Whether the arms are all arms, in rising order of row, then column: each is the edge of its number."""
+        return self._by_pair.size == n_arms and bool((self._by_pair[1:] > self._by_pair[:-1]).all())
 
     def best(self, scores: FloatArray, rng: Generator) -> IntArray | None:
         """Return the best arms, in no particular order; None if `every_row` or `every_column` cannot be met."""
@@ -95,6 +100,8 @@ class Matcher:
         return _by_simplex(self.pairs, scores, arms, rng) if arms.size else NO_ARMS
 
     def _by_matching(self, graph: Bipartite, scores: FloatArray, rng: Generator) -> IntArray | None:
+        if self._as_given:
+            return best_matching(graph, scores, rng)
         arms = self._by_pair if self._firsts.size == self._pair.size else self._best_of_parallel(scores, rng)
         arm_of_edge = arms if self._pair_of_edge is None else arms[self._pair_of_edge]
         edges = best_matching(graph, scores[arm_of_edge], rng)

@@ -1,7 +1,8 @@
 """The part of a graph that its paths can use, and the largest sum of gains to each of its nodes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from heapq import heappop, heappush
 from typing import Self
 
@@ -75,11 +76,6 @@ class Network:
     def begins(self) -> IntArray:
         """Where the arcs into each node begin, `(n_nodes + 1,)`."""
         return np.searchsorted(self.head, np.arange(self.n_nodes + 1))
-
-    @cached_property
-    def _begins(self) -> list[int]:
-        begins: list[int] = self.begins.tolist()
-        return begins
 
     @cached_property
     def places(self) -> list[int] | None:
@@ -158,6 +154,14 @@ class Network:
         return leaving
 
     @cached_property
+    def _entering(self) -> list[list[tuple[int, int]]]:
+        """The arcs that enter each node, and where they come from."""
+        entering: list[list[tuple[int, int]]] = [[] for _ in range(self.n_nodes)]
+        for arc, (tail, head) in enumerate(zip(self.tail.tolist(), self.head.tolist(), strict=True)):
+            entering[head].append((arc, tail))
+        return entering
+
+    @cached_property
     def _rows(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """The arcs as rows of a sparse matrix, where parallel arcs begin, and the rows with these as one."""
         order = np.lexsort((self.head, self.tail))
@@ -199,9 +203,14 @@ class Network:
         An arc is tight if its gain is what its head has more than its tail. A tight cycle (of zero sum) may lead
         astray: then go back to the last node that had a choice.
         """
+        tight: Callable[[int], list[int]]
+        if gains.size <= FEW_ARCS:
+            tight = partial(self._tight_of_few, gains.tolist(), labels.tolist(), rng)
+        else:
+            tight = partial(self._tight, gains, labels, rng)
         arcs: list[int] = []
         seen = {self.target}
-        choices = [self._tight(self.target, gains, labels, rng)]
+        choices = [tight(self.target)]
         node = self.target
         while node != self.source:
             if not choices[-1]:
@@ -213,7 +222,7 @@ class Network:
             if node not in seen:
                 seen.add(node)
                 arcs.append(arc)
-                choices.append(self._tight(node, gains, labels, rng))
+                choices.append(tight(node))
         return np.array(arcs[::-1], dtype=np.int64)
 
     def short_walk(self, gains: FloatArray, labels: FloatArray, rng: Generator) -> IntArray:
@@ -225,11 +234,20 @@ class Network:
         lengths = np.where(tight, 1.0 - rng.random(gains.size), np.inf)
         return self.walk(-lengths, self.labels_of_costs(-lengths), rng)
 
-    def _tight(self, node: int, gains: FloatArray, labels: FloatArray, rng: Generator) -> list[int]:
-        begin, end = self._begins[node], self._begins[node + 1]
-        tight = begin + (labels[self.tail[begin:end]] + gains[begin:end] == labels[node]).nonzero()[0]
+    def _tight(self, gains: FloatArray, labels: FloatArray, rng: Generator, node: int) -> list[int]:
+        """The tight arcs into a node, in random order."""
+        begin, end = self.begins[node], self.begins[node + 1]
+        tight = begin + np.flatnonzero(labels[self.tail[begin:end]] + gains[begin:end] == labels[node])
         chosen: list[int] = (rng.permutation(tight) if tight.size > 1 else tight).tolist()
         return chosen
+
+    def _tight_of_few(self, gains: list[float], labels: list[float], rng: Generator, node: int) -> list[int]:
+        """The same, faster where arcs are few."""
+        label = labels[node]
+        tight = [arc for arc, tail in self._entering[node] if labels[tail] + gains[arc] == label]
+        if len(tight) > 1:
+            rng.shuffle(tight)
+        return tight
 
 
 def reached(tail: IntArray, head: IntArray, n_nodes: int, start: int) -> NDArray[np.bool_]:
