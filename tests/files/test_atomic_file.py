@@ -373,3 +373,19 @@ def test_a_file_system_without_locks_is_written_to(tmp_path, monkeypatch, write)
     monkeypatch.setattr(atomic_file.fcntl, "flock", unsupported)
     write(tmp_path / "file")
     assert names_in(tmp_path) == ["file"]
+
+
+def test_a_file_that_is_open_is_named_where_it_cannot_be_replaced(tmp_path, monkeypatch):
+    """As on Windows: a table that is open cannot be built anew at the same place."""
+    path = tmp_path / "arms"
+    path.write_bytes(b"old")
+
+    def refused(source, target):
+        raise PermissionError(errno.EACCES, "Access is denied", os.fspath(source), None, os.fspath(target))
+
+    monkeypatch.setattr(atomic_file, "HAS_LOCKS", False)
+    monkeypatch.setattr(os, "replace", refused)
+    with pytest.raises(PermissionError, match="arms is open, and this system cannot replace open files: close it"):
+        atomic_file.write_bytes(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["arms"]

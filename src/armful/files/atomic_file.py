@@ -91,6 +91,9 @@ def replacing(path: Path) -> Iterator[Part]:
         if error.errno in FULL:
             raise with_message(error, _too_large(path, target, error, part)) from error
         if error.errno in NO_RIGHT and _concerns(error, target, part):
+            if not HAS_LOCKS and part is not None and target.exists():
+                sentence = f"{path} is open, and this system cannot replace open files: close it, or give another name"
+                raise with_message(error, sentence) from error
             raise with_message(error, f"no right to write in {target.parent}: give another folder") from error
         raise
 
