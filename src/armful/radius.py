@@ -25,6 +25,10 @@ GUESS_COUNTS_FOR = 20
 STANDARD_ERRORS = 2.0
 """How many of them the radius `"noise"` is."""
 
+SAMPLING_SHARE = 0.5
+"""The share of R with which samplers draw by default: the best draws of many arms lie two and more above their means,
+so that with all of R they explore more than pays (docs/defaults.md)."""
+
 
 class Radius(Protocol):
     """`alpha` for the round in which `k` more arms are chosen: a number, or `(...)` for a batched state."""
@@ -181,6 +185,17 @@ class NoiseRadius:
         return noise_radius(noise=self.noise(state), k=k, n_features=state.n_features)
 
 
+class SamplingRadius:
+    """Half of R: the spread with which samplers draw by default."""
+
+    def __init__(self, *, noise: NoiseScale) -> None:
+        self.noise = noise
+
+    def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
+        """Return the spread; how many arms come next does not matter to it."""
+        return SAMPLING_SHARE * self.noise(state)
+
+
 def make_radius(
     radius: float | str,
     *,
@@ -190,18 +205,20 @@ def make_radius(
     length: float | None,
     guess: float = GUESSED_NOISE,
 ) -> Radius:
-    """Return the radius that a policy's options name: a number, `"pointwise"`, `"noise"`, `"logdet"` or `"theory"`.
+    """Return the radius that a policy's options name: a number or one of the words below.
 
     guess: where an estimate of the noise starts.
     """
     if not isinstance(radius, str):
         return ConstantRadius(radius)
-    checks.one_of("radius", radius, ("pointwise", "noise", "logdet", "theory"))
+    checks.one_of("radius", radius, ("pointwise", "noise", "sampling", "logdet", "theory"))
     scale = NoiseScale(noise, guess)
     if radius == "pointwise":
         return PointwiseRadius(noise=scale, norm=norm, delta=delta)
     if radius == "noise":
         return NoiseRadius(noise=scale)
+    if radius == "sampling":
+        return SamplingRadius(noise=scale)
     if radius == "logdet":
         return LogDetRadius(noise=scale, norm=norm, delta=delta)
     return TheoryRadius(noise=scale, norm=norm, delta=delta, length=length)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from armful import Arms, EpsilonGreedy, Quotas, TopK
+from armful import C2UCB, Arms, CappedC2UCB, EpsilonGreedy, Path, Quotas, TopK
 from armful.testing import PolicyContract
 from armful.testing.expectations import FALSE_ALARM, tail_bound
 
@@ -31,8 +31,8 @@ X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 1.0]])
 MEAN = X @ [0.5, -0.5]
 
 
-def test_the_defaults_are_the_papers():
-    assert EpsilonGreedy(n_features=2).options == {"n_features": 2, "epsilon": 0.05, "ridge": 1.0}
+def test_one_round_in_fifty_explores_by_default():
+    assert EpsilonGreedy(n_features=2).options == {"n_features": 2, "epsilon": 0.02, "ridge": 1.0}
 
 
 def test_one_coin_a_round_decides_for_all_arms():
@@ -90,3 +90,33 @@ def test_each_repetition_has_a_coin_of_its_own():
 def test_an_epsilon_that_is_no_probability_is_refused(epsilon):
     with pytest.raises(ValueError, match=r"^epsilon must be .*, got "):
         EpsilonGreedy(n_features=2, epsilon=epsilon)
+
+
+def test_under_costs_an_exploring_round_draws_costs():
+    """Minus the size of a normal, of mean -0.798 within 6 standard errors; and a round at random is no walk about the
+    graph. False alarms: 1e-6.
+    """
+    rng = np.random.default_rng(0)
+    edges = np.stack([np.repeat(np.arange(100), 8), rng.integers(100, size=800)], axis=1)
+    X, constraint = rng.standard_normal((800, 2)), Path(edges, 0, 99, costs=True)
+    policy = learned(epsilon=1.0, seed=0)
+    arms = Arms(X, policy.state)
+    draws = policy.score_under(arms, constraint).value
+    assert (draws <= 0).all()
+    assert abs(draws.mean() + np.sqrt(2 / np.pi)) < 6 * 0.603 / np.sqrt(800)
+    assert np.mean([len(policy.choose(X, constraint)) for _ in range(20)]) < 15
+
+
+def test_under_costs_what_looks_like_a_gain_is_at_the_cap_of_zero():
+    constraint = Path([(0, 1), (1, 2), (0, 2), (0, 2)], 0, 2, costs=True)
+    choice = learned(epsilon=0.0, seed=0).choose(X, constraint)
+    assert (choice.scores <= 0).all()
+    assert choice.value == choice.scores.sum()
+
+
+def test_under_costs_free_arms_are_told_apart_by_their_estimates():
+    """Both ways look free to an optimist, and one has the better estimate."""
+    constraint = Path([(0, 1), (0, 1)], 0, 1, costs=True)
+    for policy in (C2UCB(n_features=2, radius=100.0, seed=0), CappedC2UCB(n_features=2, cap=0.0, radius=100.0, seed=0)):
+        policy.learn([[1.0, 0.0], [0.0, 1.0]], [-0.5, -0.4])
+        assert [policy.choose(np.eye(2), constraint).indices.tolist() for _ in range(20)] == [[1]] * 20

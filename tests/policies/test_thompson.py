@@ -3,6 +3,7 @@ import pytest
 from scipy.stats import chi2, norm
 
 from armful import ArmwiseThompson, CombLinTS
+from armful.radius import estimated_noise
 from armful.randomness import arm_normals, draw_key
 from armful.testing import PolicyContract
 
@@ -126,11 +127,18 @@ def test_armwise_scores_are_the_mean_plus_radius_width_and_the_drawn_normal():
     assert np.allclose(policy.scores(X, k=1), X @ np.linalg.solve(V, SEEN.T @ REWARDS) + 1.7 * width * normals)
 
 
-def test_the_defaults_of_comb_lin_ts_are_the_papers():
-    assert CombLinTS(n_features=3).options == {"n_features": 3, "noise": 1.0, "ridge": 1.0}
+def test_by_default_samplers_draw_with_half_of_the_estimated_noise():
+    """The same draws as with half of the noise that the residuals show."""
+    assert CombLinTS(n_features=3).options == {"n_features": 3, "noise": "auto", "ridge": 1.0}
+    for kind, option in ((CombLinTS, "noise"), (ArmwiseThompson, "radius")):
+        policy = kind(n_features=D, seed=5)
+        policy.learn(SEEN, REWARDS)
+        known = kind(n_features=D, seed=5, **{option: float(estimated_noise(policy.state)) / 2})
+        known.learn(SEEN, REWARDS)
+        assert np.allclose(policy.scores(X, k=2), known.scores(X, k=2))
 
 
-@pytest.mark.parametrize("noise", [0.0, -1.0, np.inf, "auto"])
+@pytest.mark.parametrize("noise", [0.0, -1.0, np.inf, "loud"])
 def test_comb_lin_ts_needs_a_positive_noise(noise):
     with pytest.raises(ValueError, match=r"^noise must be .*, got "):
         CombLinTS(n_features=2, noise=noise)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from armful import C2UCB, AtMost, CappedC2UCB, CombLinUCB, TopK
+from armful.radius import estimated_noise
 from armful.testing import PolicyContract
 
 
@@ -105,8 +106,11 @@ def test_comb_lin_ucb_is_wens_kalman_recursion(lam, sigma):
             Sigma = Sigma - np.outer(gain, x @ Sigma)
 
 
-def test_the_defaults_of_comb_lin_ucb_are_the_papers():
-    assert CombLinUCB(n_features=9).options == {"n_features": 9, "radius": 3.0, "noise": 1.0, "ridge": 1.0}
+def test_by_default_comb_lin_ucb_adds_one_standard_deviation_of_the_estimated_noise():
+    policy = learned(CombLinUCB(n_features=D))
+    assert policy.options == {"n_features": D, "radius": 1.0, "noise": "auto", "ridge": 1.0}
+    bonus = float(estimated_noise(policy.state)) * policy.state.width(X)
+    assert np.allclose(policy.scores(X, k=3), policy.state.mean(X) + bonus)
 
 
 # -- the paper's rule --------------------------------------------------------------------------------
@@ -297,7 +301,10 @@ def test_the_theorys_radius_is_its_formula(length):
         ({"rule": "paper"}, "rule='paper' needs cap, the largest mean reward B"),
         ({"rule": "paper", "cap": 1.0, "spread": 1.0}, "rule='paper' knows no spread; rule='clip' does"),
         ({"spread": -1.0}, "spread must not be negative, got -1.0"),
-        ({"cap": 1.0, "radius": "big"}, "radius must be one of 'pointwise', 'noise', 'logdet', 'theory', got 'big'"),
+        (
+            {"cap": 1.0, "radius": "big"},
+            "radius must be one of 'pointwise', 'noise', 'sampling', 'logdet', 'theory', got 'big'",
+        ),
         ({"cap": 1.0, "radius": -1.0}, "radius must not be negative, got -1.0"),
         ({"cap": 1.0, "noise": "loud"}, "noise must be one of 'auto', got 'loud'"),
         ({"cap": 1.0, "noise": -1.0}, "noise must not be negative, got -1.0"),

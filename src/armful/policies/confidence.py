@@ -9,8 +9,8 @@ from armful.randomness import Seed
 class ConfidencePolicy(Policy):
     """A policy whose bonus is `alpha_t` widths.
 
-    radius: `alpha_t`: a number, `"pointwise"` or `"noise"` (heuristics that do well, docs/defaults.md), `"logdet"`
-        (a guarantee, if noise and norm are given) or `"theory"` (the paper's beta_t, larger than `"logdet"`).
+    radius: `alpha_t`: a number, `"pointwise"`, `"noise"` or `"sampling"` (heuristics that do well, docs/defaults.md),
+        `"logdet"` (a guarantee, if noise and norm are given) or `"theory"` (the paper's beta_t, larger than that).
     noise: R, the sub-Gaussian scale of the noise, or `"auto"` to estimate it from the residuals, a heuristic.
     norm: S, which |theta*| does not exceed; 1 if not given.
     delta: how often the radius may fail. length: L, which no feature vector exceeds; only `"theory"` uses it.
@@ -29,10 +29,7 @@ class ConfidencePolicy(Policy):
         length: float | None = None,
         seed: Seed = None,
     ) -> None:
-        if isinstance(noise, str):
-            checks.one_of("noise", noise, ("auto",))
-        else:
-            checks.moderate("noise", checks.at_least_zero("noise", noise))
+        check_noise(noise)
         if norm is not None:
             checks.moderate("norm", checks.positive("norm", norm))
         if length is not None:
@@ -48,6 +45,15 @@ class ConfidencePolicy(Policy):
     def _guessed_noise_and_norm(self) -> tuple[float, float]:
         """Return where an estimate of R starts, and S if it is not given."""
         return GUESSED_NOISE, GUESSED_NORM
+
+
+def check_noise(noise: Noise, *, positive: bool = False) -> Noise:
+    """Return the scale of the noise: `"auto"`, or a number."""
+    if isinstance(noise, str):
+        checks.one_of("noise", noise, ("auto",))
+        return "auto"
+    check = checks.positive if positive else checks.at_least_zero
+    return checks.moderate("noise", check("noise", noise))
 
 
 def _ridge(ridge: float | str | None, noise: Noise, norm: float, n_features: int) -> float | None:

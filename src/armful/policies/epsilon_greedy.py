@@ -13,7 +13,7 @@ class EpsilonGreedy(Policy):
     """One coin a round: with probability `epsilon` every arm scores an independent N(0, 1), else `theta.x`.
 
     Both go through the constraint, so that a round at random is an allowed one. Where rewards are minus a cost (under
-    `Path(costs=True)`) so are the draws: minus the size of a N(0, 1). The defaults are the paper's.
+    `Path(costs=True)`) so are the draws: minus the size of a N(0, 1). The paper's experiments use `epsilon=0.05`.
 
     >>> policy = EpsilonGreedy(n_features=2, epsilon=0.0, seed=0)
     >>> policy.learn([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
@@ -24,7 +24,7 @@ class EpsilonGreedy(Policy):
     armwise = True
 
     def __init__(
-        self, *, n_features: int, epsilon: float = 0.05, ridge: float | None = None, seed: Seed = None
+        self, *, n_features: int, epsilon: float = 0.02, ridge: float | None = None, seed: Seed = None
     ) -> None:
         self.epsilon = checks.probability("epsilon", epsilon, zero_and_one=True)
         super().__init__(n_features=n_features, ridge=ridge, seed=seed)

@@ -2,19 +2,20 @@
 
 import numpy as np
 
-from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray
-from armful.policies.confidence import ConfidencePolicy
+from armful.policies.confidence import ConfidencePolicy, check_noise
 from armful.policies.policy import Policy
 from armful.policies.scores import Scores
+from armful.radius import ConstantRadius, Noise, NoiseScale, Radius, SamplingRadius
 from armful.randomness import Seed, arm_normals, draw_key
 
 
 class ArmwiseThompson(ConfidencePolicy):
     """Takemura and Ito (2019): score `theta.x + v_t width(x) z`, z an independent N(0, 1) for each arm.
 
-    radius: `v_t`; the paper's experiments use `ridge=d, radius=sqrt(d)`. For the options see `ConfidencePolicy`.
+    radius: `v_t`; `"sampling"`, half of the noise R, if not given. The paper's experiments use
+    `ridge=d, radius=sqrt(d)`. For the other options see `ConfidencePolicy`.
 
     >>> policy = ArmwiseThompson(n_features=2, radius=0.0, seed=0)
     >>> policy.learn([[1.0, 0.0]], [1.0])
@@ -24,6 +25,29 @@ class ArmwiseThompson(ConfidencePolicy):
 
     samples = True
     armwise = True
+
+    def __init__(
+        self,
+        *,
+        n_features: int,
+        ridge: float | str | None = None,
+        radius: float | str = "sampling",
+        noise: Noise = "auto",
+        norm: float | None = None,
+        delta: float = 0.1,
+        length: float | None = None,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(
+            n_features=n_features,
+            ridge=ridge,
+            radius=radius,
+            noise=noise,
+            norm=norm,
+            delta=delta,
+            length=length,
+            seed=seed,
+        )
 
     def score(self, arms: Arms, k: int) -> Scores:
         """Mean plus radius times width times a normal draw."""
@@ -50,7 +74,8 @@ class ArmwiseThompson(ConfidencePolicy):
 class CombLinTS(Policy):
     """Wen et al. (2015): one `theta~ ~ N(theta, sigma^2 V^-1)` a round, score `theta~.x`.
 
-    noise: their sigma. ridge: sigma^2 / lambda^2 for their prior N(0, lambda^2 I). The defaults are the paper's.
+    noise: their sigma; `"auto"`, half of the noise that the residuals show, if not given. ridge: sigma^2 / lambda^2 for
+    their prior N(0, lambda^2 I); 1 if not given. The paper's experiments use `ridge=1.0, noise=1.0`.
 
     >>> policy = CombLinTS(n_features=2, seed=0)
     >>> float(policy.scores([[1.0, 0.0], [2.0, 0.0]], k=1) @ [2, -1])
@@ -60,12 +85,16 @@ class CombLinTS(Policy):
     samples = True
     armwise = True
 
-    def __init__(self, *, n_features: int, noise: float = 1.0, ridge: float | None = None, seed: Seed = None) -> None:
+    def __init__(
+        self, *, n_features: int, noise: Noise = "auto", ridge: float | None = None, seed: Seed = None
+    ) -> None:
         super().__init__(n_features=n_features, ridge=ridge, seed=seed)
-        self.noise = checks.positive("noise", noise)
+        self.noise = check_noise(noise, positive=True)
+        self._sigma: Radius = SamplingRadius(noise=NoiseScale("auto")) if noise == "auto" else ConstantRadius(noise)
 
     def score(self, arms: Arms, k: int) -> Scores:
         """The mean under one drawn theta."""
-        drawn = self.state.sample(self.noise * self.rng.standard_normal(self.n_features))
+        sigma = np.asarray(self._sigma(self.state, k))[..., None]
+        drawn = self.state.sample(sigma * self.rng.standard_normal(self.n_features))
         value = arms.project(drawn)
         return Scores.uncapped(arms.mean, value - arms.mean, value)

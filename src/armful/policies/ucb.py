@@ -7,10 +7,10 @@ import numpy as np
 from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray
-from armful.policies.confidence import ConfidencePolicy
+from armful.policies.confidence import ConfidencePolicy, check_noise
 from armful.policies.policy import Policy
 from armful.policies.scores import Scores
-from armful.radius import Noise
+from armful.radius import Noise, NoiseScale
 from armful.randomness import Seed
 
 
@@ -171,10 +171,11 @@ class CappedC2UCB(C2UCB):
 class CombLinUCB(Policy):
     """Wen et al. (2015): score `theta.x + c sqrt(x' Sigma x)`, Sigma the posterior covariance of theta.
 
-    radius: c; sqrt(d) if not given. noise: their sigma. ridge: sigma^2 / lambda^2 for their prior N(0, lambda^2 I).
-    Their Kalman recursion is the ridge state in other words: `Sigma = sigma^2 V^-1`. The defaults are the paper's.
+    radius: c. noise: their sigma, or `"auto"` to estimate it from the residuals. ridge: sigma^2 / lambda^2 for their
+    prior N(0, lambda^2 I); 1 if not given. Their Kalman recursion is the ridge state in other words:
+    `Sigma = sigma^2 V^-1`. The paper's experiments use `ridge=1.0, noise=1.0, radius=sqrt(d)`.
 
-    >>> policy = CombLinUCB(n_features=4, seed=0)
+    >>> policy = CombLinUCB(n_features=4, noise=1.0, radius=2.0, seed=0)
     >>> policy.scores([[1.0, 0.0, 0.0, 0.0]], k=1)
     array([2.])
     """
@@ -183,21 +184,22 @@ class CombLinUCB(Policy):
         self,
         *,
         n_features: int,
-        radius: float | None = None,
-        noise: float = 1.0,
+        radius: float = 1.0,
+        noise: Noise = "auto",
         ridge: float | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(n_features=n_features, ridge=ridge, seed=seed)
-        self.radius = math.sqrt(n_features) if radius is None else checks.at_least_zero("radius", radius)
-        self.noise = checks.positive("noise", noise)
+        self.radius = checks.at_least_zero("radius", radius)
+        self.noise = check_noise(noise, positive=True)
+        self._sigma = NoiseScale(noise)
 
     armwise = True
 
     def score(self, arms: Arms, k: int) -> Scores:
         """Mean plus c posterior standard deviations."""
         mean, width = arms.mean_and_width
-        return Scores.uncapped(mean, self.radius * self.noise * width)
+        return Scores.uncapped(mean, self.radius * np.asarray(self._sigma(self.state))[..., None] * width)
 
     def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
         """The score grows with mean and width."""
