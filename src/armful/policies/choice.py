@@ -44,19 +44,17 @@ class Choice:
     ids: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
-        self._protect()
+        """Make the arrays read-only, as views: what others may hold of them stays theirs to change."""
+        for name in ARRAYS:  # not by vars(self), which is slow to make
+            array = getattr(self, name)
+            if array is not None:
+                view = array.view()
+                view.setflags(False)  # by position: faster than write=False
+                object.__setattr__(self, name, view)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._protect()
-
-    def _protect(self) -> None:
-        """Make the arrays read-only, as views: what others may hold of them stays theirs to change."""
-        known = vars(self)
-        for name in ARRAYS:
-            if known[name] is not None:
-                known[name] = array = known[name].view()
-                array.setflags(False)  # by position: faster than write=False
+        self.__post_init__()
 
     def __len__(self) -> int:
         return self.indices.size
