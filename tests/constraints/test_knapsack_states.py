@@ -47,7 +47,7 @@ def check(values, costs, budget):
     assert int(values[fit][chosen].sum()) == best_value(values, costs, budget)
 
 
-NUMBERS = st.sampled_from([1, 2, 3, 5, 7, 10**6 + 1, 10**10, 10**10 + 4, 7 * 10**9, 2**55])
+NUMBERS = st.sampled_from([1, 2, 3, 5, 7, 10**6 + 1, 10**10, 10**10 + 4, 7 * 10**9, 2**49])
 
 
 @settings(max_examples=150, deadline=None)
@@ -71,6 +71,26 @@ def test_sets_of_any_size_of_numbers_are_those_of_enumeration(arms, members, mor
             sets = [np.array(x, dtype=bool) for x in product([0, 1], repeat=costs.size)]
             worth = [sum(values[x].tolist()) for x in sets if sum(costs[x].tolist()) <= budget]
             assert sum(chosen[1].tolist()) == max(worth)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 9), NUMBERS), min_size=2, max_size=7),
+    st.integers(0, 2**7 - 1),
+    st.integers(-1, 1),
+    st.integers(1, 3),
+)
+def test_so_they_are_with_a_largest_number_of_arms(arms, members, more, at_most):
+    """By HiGHS, where that number binds."""
+    values, costs = np.array(arms).T
+    inside = np.array([members >> i & 1 for i in range(costs.size)], dtype=bool)
+    budget = max(sum(costs[inside].tolist()) + more, int(costs.min()))
+    answer = Knapsack(costs, budget, at_most=at_most).best(values)
+    assert sum(costs[answer.indices].tolist()) <= budget
+    assert answer.indices.size <= at_most
+    sets = [np.array(x, dtype=bool) for x in product([0, 1], repeat=costs.size) if sum(x) <= at_most]
+    best = max(sum(values[x].tolist()) for x in sets if sum(costs[x].tolist()) <= budget)
+    assert (answer.value, answer.ratio) == (best, 1.0)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -15,7 +15,7 @@ from numpy.random import Generator
 
 from armful.checks import FloatArray, IntArray
 from armful.constraints.knapsack_states import Mask, States
-from armful.constraints.programs import Rows, maximise, sparse
+from armful.constraints.programs import Rows, are_whole, maximise, sparse
 
 ROUNDING = 1e-11
 """Values that differ by less, relative to their size, are equal."""
@@ -154,7 +154,8 @@ def _by_prices(problem: Problem) -> tuple[Relaxation, Found]:
         if problem.late():
             break
     assert relaxed is not None
-    return relaxed, replace(found, bound=relaxed.bound, proved=found.value >= (1 - ROUNDING) * relaxed.bound)
+    tolerance = min(ROUNDING * relaxed.bound, 0.5 if are_whole(scores) else math.inf)
+    return relaxed, replace(found, bound=relaxed.bound, proved=found.value >= relaxed.bound - tolerance)
 
 
 def _by_highs(problem: Problem, relaxed: Relaxation, found: Found, rng: Generator) -> Found:

@@ -28,6 +28,9 @@ CELLS, FEW_CELLS = 16, 20_000
 CELLS_OF_A_TABLE = 64
 """A table may have this many times as many entries, over all its steps, as there may be states: each leaves a bit."""
 
+MANY_STEPS = 32
+"""A list too long for this many more steps, or for all that are left, is given up at once."""
+
 
 class States:
     """The dynamic programme. values, costs: `(n_arms,)`, positive; their sums, and the capacity, are below 2^60.
@@ -73,9 +76,9 @@ class States:
             done = self._by_table(CELLS_OF_A_TABLE * (most_states - n_states), late)
             if done is not None:
                 return done
-            n_states += self.cost.size
-            if n_states > most_states or late():
+            if n_states + self.cost.size * min(self._n_left(), MANY_STEPS) > most_states or late():
                 return False
+            n_states += self.cost.size
             self._look_at(*self._next())
 
     def chosen(self) -> Mask:

@@ -218,13 +218,14 @@ def maximise(
 def _judged(answer: Answer, scores: FloatArray, bound: float) -> Answer:
     """The same; where scores are whole numbers, proved only if HiGHS could tell the best set from the next."""
     proved = answer.proved
-    if proved and answer.chosen is not None and scores.any() and _are_whole(scores):
+    if proved and answer.chosen is not None and scores.any() and are_whole(scores):
         bound += TIES * abs(bound)
         proved = bound < float(scores[answer.chosen].sum()) + 1
     return Answer(answer.chosen, bound, answer.infeasible, proved)
 
 
-def _are_whole(scores: FloatArray) -> bool:
+def are_whole(scores: FloatArray) -> bool:
+    """Whether scores are whole numbers whose sums are exact."""
     return bool((np.trunc(scores) == scores).all()) and float(np.abs(scores).sum()) < EXACT
 
 
@@ -237,7 +238,7 @@ def for_highs(scores: FloatArray, rng: Generator | None) -> tuple[FloatArray, fl
     scaled = np.ldexp(scores, -exponent)
     if rng is not None:
         noise = TIES * float(np.abs(scaled).mean())
-        if _are_whole(scores):  # in all below 1/4
+        if are_whole(scores):  # in all below 1/4
             noise = min(noise, math.ldexp(0.25 / scores.size, -exponent))
         scaled += noise * rng.random(scores.size)
     return PRECISION * scaled, PRECISION * 2.0**-exponent
