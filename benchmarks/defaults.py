@@ -70,7 +70,7 @@ CASES = {
     "Routes": Case(worlds.Routes(), 50, 40, cap=0.0),
     "Matchings": Case(worlds.Matchings(), 50, 40, cap=2.0),
     "Networks": Case(worlds.Networks(), 50, 50, cap=1.5),
-    "Panels": Case(worlds.Panels(), 50, 20, cap=1.5),
+    "Panels": Case(worlds.Panels(), 30, 4, cap=1.5),
     "Bundles": Case(worlds.Bundles(), 100, 50, cap=1.5),
     "PaperInstance, grouped, k = 8": Case(worlds.PaperInstance(k=8), 160, 50, cap=0.9, ridge=7.0),
     "PaperInstance, uniform, k = 8": Case(worlds.PaperInstance(k=8, kind="uniform"), 160, 50, cap=0.9, ridge=7.0),
@@ -134,7 +134,7 @@ def table() -> list[str]:
     policies = [policy for policy in POLICIES if policy != "chance"]
     head = "| environment | best regret | regret of chance | " + " | ".join(f"`{p}`" for p in policies) + " |"
     rule = "| --- " * (3 + len(policies)) + "|"
-    means = "| **mean loss** | | | " + " | ".join(f"**{np.mean(all_losses[p]):.3f}**" for p in policies) + " |"
+    means = "| **mean loss** | | | " + " | ".join(f"**{np.mean(all_losses[p]):.2f}**" for p in policies) + " |"
     worst = "| **worst loss** | | | " + " | ".join(f"**{max(all_losses[p]):.2f}**" for p in policies) + " |"
     capped = all_losses["CappedC2UCB"]
     checks.append(
