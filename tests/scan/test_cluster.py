@@ -94,7 +94,7 @@ class TestFourWorkersWithUnevenChunks(ArmsContract):
 
     def arms(self, X):
         rest = len(X) - 511 - 1 - 513
-        chunks = (511, 0, 1, rest, 513), (20, X.shape[1] - 20)
+        chunks = (511, 0, 1, rest, 513), (5, X.shape[1] - 5)
         return self.options["client"].persist(da.from_array(X.astype(np.float32), chunks=chunks))
 
     def learn(self, policy, X, rewards, weights):
