@@ -144,7 +144,7 @@ def test_few_arms_are_chosen_from_as_in_one_place(client, n_arms):
 @pytest.mark.parametrize("dtype", [np.float32, np.int16, np.bool_])
 def test_numbers_of_other_kinds_are_taken(client, dtype):
     X = (3 * rows(2000)).astype(dtype)
-    assert_plain(C2UCB(n_features=D, seed=0), da.from_array(X, chunks=(900, D)), X, TopK(9), client=client)
+    assert_plain(C2UCB(n_features=D, ridge=1.0, seed=0), da.from_array(X, chunks=(900, D)), X, TopK(9), client=client)
 
 
 def test_ids_come_with_the_choice(client, tmp_path, monkeypatch):
@@ -178,7 +178,7 @@ def test_no_partition_comes_here(client, monkeypatch):
     monkeypatch.setattr(crew.Crew, "results", recorded)
     X = rows(n, d=20)
     arms = client.persist(da.from_array(X, chunks=(4000, 20)))
-    assert_plain(C2UCB(n_features=20, seed=0), arms, X, TopK(k), client=client)
+    assert_plain(C2UCB(n_features=20, ridge=1.0, seed=0), arms, X, TopK(k), client=client)
     assert len(returned) <= 11
     assert sum(returned) < k * (20 * 8 + 8 + 8) + 11 * 500
 
