@@ -89,7 +89,7 @@ __all__ = [
     "theory",
 ]
 
-explain_classes(globals())
+explain_classes(globals(), leave_out=(Arms, Choice, Scores, Selection))
 explain_classes(vars(environments))
 
 if not TYPE_CHECKING:  # a type checker should go on to refuse names that are not there

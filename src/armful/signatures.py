@@ -41,11 +41,14 @@ def explain_arguments(kind: type) -> None:
                 setattr(each, name, classmethod(_explained(member.__func__, f".{name}")))
 
 
-def explain_classes(names: Mapping[str, Any]) -> None:
-    """Explain the arguments of every class among the public `names` of a module, given as its `vars`."""
+def explain_classes(names: Mapping[str, Any], *, leave_out: tuple[type, ...] = ()) -> None:
+    """Explain the arguments of every class among the public `names` of a module, given as its `vars`.
+
+    leave_out: classes that armful makes in every round, where the explanation would cost time.
+    """
     for name in names["__all__"]:
         kind = names[name]
-        if isinstance(kind, type) and not getattr(kind, "_is_protocol", False):
+        if isinstance(kind, type) and kind not in leave_out and not getattr(kind, "_is_protocol", False):
             explain_arguments(kind)
 
 

@@ -17,6 +17,9 @@ SHORTEST, LONGEST = 0.05, 20.0
 SAMPLE = 256
 """Arms whose length is looked at."""
 
+FIRST_REWARDS = 1000
+"""Rewards whose mean is compared with the cap: a wrong unit shows in the first. Each is also looked at alone."""
+
 FAR_FOR_ONE, FAR_FOR_ALL = 20.0, 10.0
 """A reward is far above a cap by so many scales of the noise, the mean of all rewards by so many standard errors.
 Generous, since noise="auto" knows the scale only after some rounds, and may begin at a quarter of it."""
@@ -74,29 +77,32 @@ class Remarks:
         cap = 0.0 if self._under_costs else self.cap
         if cap is None or not self._look_at_rewards or not rewards.size or before.batch:
             return
-        self._n += rewards.size
-        self._total += float(np.add.reduce(rewards))
-        self._squares += float(np.vdot(rewards, rewards))
-        self._only_gains = self._only_gains and float(np.minimum.reduce(rewards)) > 0
-        if self._under_costs and (self._only_gains or self._far_above(rewards, cap, before)):
+        if self._n < FIRST_REWARDS:
+            self._n += rewards.size
+            self._total += float(np.add.reduce(rewards))
+            self._squares += float(np.vdot(rewards, rewards))
+        largest = float(np.maximum.reduce(rewards))
+        if self._under_costs:
+            self._only_gains = self._only_gains and bool(np.minimum.reduce(rewards) > 0)
+            if self._only_gains or self._far_above(largest, cap, before):
+                self._warn_once(
+                    f"a reward of {largest:.3g} was learned after a choice under costs=True, where rewards are minus "
+                    "a cost: give costs as negative rewards"
+                )
+        elif self._far_above(largest, cap, before):
             self._warn_once(
-                f"a reward of {rewards.max():.3g} was learned after a choice under costs=True, where rewards are minus "
-                "a cost: give costs as negative rewards"
-            )
-        elif self._far_above(rewards, cap, before):
-            self._warn_once(
-                f"rewards up to {rewards.max():.3g} are far above the cap of {cap:.3g}, which no mean reward should "
+                f"rewards up to {largest:.3g} are far above the cap of {cap:.3g}, which no mean reward should "
                 "exceed: give a larger cap=, or rewards in its units"
             )
 
-    def _far_above(self, rewards: FloatArray, cap: float, before: RidgeState) -> bool:
-        largest = float(np.maximum.reduce(rewards)) - cap
-        if largest <= 0:
+    def _far_above(self, largest: float, cap: float, before: RidgeState) -> bool:
+        """Whether noise does not explain the largest reward, or the mean of the first ones."""
+        if largest <= cap:
             return False
         scale = float(self.noise(before))
         n, total, squares = self._n, self._total, self._squares
         error = math.sqrt(max(scale**2, squares / n - (total / n) ** 2) / n)
-        return largest > FAR_FOR_ONE * scale or total / n - cap > FAR_FOR_ALL * error
+        return largest - cap > FAR_FOR_ONE * scale or total / n - cap > FAR_FOR_ALL * error
 
     def _warn_once(self, message: str) -> None:
         self._look_at_rewards = False
