@@ -9,9 +9,8 @@ import sys
 import numpy as np
 
 from armful import C2UCB, CappedC2UCB, OneOf, Policy, theory
-from armful.radius import LogDetRadius
 
-ALPHA = LogDetRadius(noise=1.0, norm=1.0, delta=0.1)
+RADIUS = {"noise": 1.0, "norm": 1.0, "ridge": 3.0, "delta": 0.1}
 THETA = np.array([0.0, 0.1, 0.9])
 B = 0.9
 RUNS = 20
@@ -28,7 +27,7 @@ def play(policy: Policy, k: int, rng: np.random.Generator) -> tuple[float, list[
     one_of_two = OneOf([range(k), range(k, 2 * k)])
     regret, chosen, radii = 0.0, [], []
     for t in range(1, 20 * k + 1):
-        radii.append(float(ALPHA(policy.state, k)))
+        radii.append(float(theory.log_det_radius(log_det_gain=policy.state.log_det_gain, **RADIUS)))
         choice = policy.choose(arms(k, t), one_of_two)
         mean = choice.features @ THETA
         policy.learn(choice.features, mean + rng.standard_normal(k))
@@ -39,7 +38,7 @@ def play(policy: Policy, k: int, rng: np.random.Generator) -> tuple[float, list[
 
 def row(k: int) -> list[float]:
     """Means over the runs of what the table shows."""
-    common = {"n_features": 3, "ridge": 3.0, "noise": ALPHA.noise, "norm": ALPHA.norm, "delta": ALPHA.delta}
+    common = {"n_features": 3, "radius": "logdet", **RADIUS}
     setting = {"k": k, "rounds": 20 * k, "n_features": 3, "length": 2.0 ** (k - 1), "ridge": 3.0}
     table = []
     for run in range(RUNS):

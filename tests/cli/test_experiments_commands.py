@@ -43,7 +43,7 @@ def test_compare_runs_the_example_with_an_own_policy_added(tmp_path):
     example = armful("compare", "--example", cwd=tmp_path).stdout
     (tmp_path / "mine.py").write_text("from armful import EpsilonGreedy\nclass Mine(EpsilonGreedy):\n    pass\n")
     plan = example.replace("runs = 50", "runs = 2").replace(
-        "[environments.slates]", "[policies.mine]\nclass = 'mine.py:Mine'\n\n[environments.slates]"
+        "[environments.slates]", "[policies.mine]\nclass = 'mine.py:Mine'\nepsilon = 0.05\n\n[environments.slates]"
     )
     (tmp_path / "plan.toml").write_text(plan)
     done = armful("compare", "plan.toml", "--out", "out", cwd=tmp_path)
