@@ -272,3 +272,9 @@ def test_required_arms_beyond_budget_or_number_are_refused():
             Knapsack([1.0, 2.0, 3.0], 4.0, at_most=1).best_given(
                 np.ones(3), np.random.default_rng(0), required=np.array(required), excluded=nobody
             )
+
+
+def test_a_large_budget_that_is_not_whole_is_kept():
+    knapsack = Knapsack([5e11 + 1, 1.0], 5e11 + 0.5)
+    assert knapsack.best(np.array([5.0, 1.0])).indices.tolist() == [1]
+    assert knapsack.violation([0]) == 0.5

@@ -1,16 +1,21 @@
 """Knapsacks in whole numbers: the dynamic programme against slower ones, on the families of the literature."""
 
+import runpy
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.knapsack_instances import FAMILIES, jooken, pisinger
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import Knapsack
 from armful.constraints import knapsack_core, knapsack_states
 from armful.constraints.knapsack_states import States
+
+# By its path: other packages install a folder "benchmarks" of their own.
+INSTANCES = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "knapsack_instances.py"))
+FAMILIES, jooken, pisinger = (INSTANCES[name] for name in ("FAMILIES", "jooken", "pisinger"))
 
 KINDS = {"list": (0, -1), "table": (0, 10**9), "both": (1, 8), "as it comes": (16, 20_000)}
 

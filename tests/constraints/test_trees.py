@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from armful import InfeasibleError
 from armful.constraints.edges import adjacency, rows_of_graph
-from armful.constraints.programs import sparse
+from armful.constraints.program_rows import sparse
 from armful.constraints.trees import SpanningTree
 from armful.testing import ConstraintContract
 from armful.testing.expectations import FALSE_ALARM, tail_bound

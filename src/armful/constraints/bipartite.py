@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.programs import SparseMatrix, sparse
+from armful.constraints.program_rows import SparseMatrix, sparse
 
 DENSE_SHARE = 8
 """A graph that has at least one in so many of the possible edges is solved as a dense matrix."""

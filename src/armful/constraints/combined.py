@@ -259,7 +259,7 @@ def best_given(
 def _distinct(arms: ArrayLike) -> tuple[IntArray, int | None]:
     """The arms, and the length of the mask if they came as one."""
     if isinstance(arms, list) and not all(isinstance(arm, int | np.integer | np.bool_) for arm in arms):
-        raise ValueError(f"arms must be whole numbers, or a mask, got {arms!r}")
+        raise ValueError(f"arms must be whole numbers, or a mask, got {arms!r}; ids of a Table go by ids=[...]")
     array = np.asarray(list(arms) if isinstance(arms, Set) else arms)
     if array.dtype == np.bool_ and array.ndim == 1:
         return np.flatnonzero(array), array.size

@@ -15,7 +15,8 @@ from numpy.random import Generator
 
 from armful.checks import FloatArray, IntArray
 from armful.constraints.knapsack_states import Mask, States
-from armful.constraints.programs import Rows, are_whole, maximise, sparse
+from armful.constraints.program_rows import Rows, sparse
+from armful.constraints.programs import are_whole, maximise
 
 ROUNDING = 1e-11
 """Values that differ by less, relative to their size, are equal."""

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints.groups import Counts, Groups, Total
-from armful.constraints.programs import Answer, Rows, SparseMatrix, maximise, sparse
+from armful.constraints.program_rows import Rows, SparseMatrix, sparse
+from armful.constraints.programs import Answer, maximise
 from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
@@ -34,8 +35,10 @@ class Linear(Changeable):
 
     `ratio` of an answer is what HiGHS proved. Without gap and time limit the answer is exact up to the solver's
     tolerance (some 1e-10 of the scores) and the ratio 1; whole-number scores too large for that tolerance to tell the
-    best set from the next have a ratio just below 1. Otherwise it is value / bound, NaN where the value is not positive
-    or no bound is known yet. Ties are broken at random, and arms that score 0 are taken where they fit.
+    best set from the next have a ratio just below 1. Where a row of whole numbers above 65,536 has two bounds HiGHS
+    may be wrong: it is asked in two ways, and the ratio is what the relaxation of the program proves. Otherwise the
+    ratio is value / bound, NaN where the value is not positive or no bound is known yet. Ties are broken at random, and
+    arms that score 0 are taken where they fit.
 
     HiGHS keeps rows to within 1e-6. A set that breaks one is cut off, with all others that break it in the same way,
     and the program solved again, up to 200 times; then an `ArithmeticError` says so.

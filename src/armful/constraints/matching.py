@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
 from armful.constraints.bipartite import Bipartite, best_matching
-from armful.constraints.programs import Rows, SparseMatrix, for_highs, maximise, sparse
+from armful.constraints.program_rows import Rows, SparseMatrix, sparse
+from armful.constraints.programs import for_highs, maximise
 from armful.constraints.selection import NO_ARMS
 
 MOST_COPIES = 4_000_000

@@ -7,7 +7,8 @@ from numpy.random import Generator
 
 from armful.checks import FloatArray, IntArray
 from armful.constraints.path_network import Network
-from armful.constraints.programs import Rows, SparseMatrix, maximise, sparse
+from armful.constraints.program_rows import Rows, SparseMatrix, sparse
+from armful.constraints.programs import maximise
 
 
 def best_by_program(network: Network, gains: FloatArray, required: IntArray, rng: Generator) -> IntArray | None:

@@ -144,8 +144,8 @@ class Policy:
             new = before.learn(rows, rewards, weights=weights, shock=shock)
             with locks.state:
                 self._state = new
-        self._keep(names)
-        self.remarks.learned(checks.floats("rewards", rewards), before)
+            self._keep(names)
+            self.remarks.learned(checks.floats("rewards", rewards), before)
 
     def discount(self, factor: float) -> None:
         """Let what was learned count `factor` (0 to 1) as much, for a world that drifts."""
