@@ -96,7 +96,7 @@ def features(X: ArrayLike, n_features: int, *, finite: bool = True) -> FloatArra
     if array.shape == (0,):  # an empty list: no rows
         array = array.reshape(0, n_features)
     if array.ndim < 2 or array.shape[-1] != n_features:
-        raise ValueError(f"features must have shape (n_arms, {n_features}), got {array.shape}")
+        raise ValueError(f"features must have shape (n_arms, {n_features}), got {shape_of(array)}")
     if finite:
         refuse_not_finite("features", array)
     return array
@@ -106,7 +106,7 @@ def vector(name: str, values: ArrayLike, length: int, *, finite: bool = True) ->
     """One number per arm, `(length,)`."""
     array = floats(name, values)
     if array.shape != (length,):
-        raise ValueError(f"{name} must have shape ({length},), one for each arm, got {array.shape}")
+        raise ValueError(f"{name} must have shape ({length},), one for each arm, got {shape_of(array)}")
     if finite:
         refuse_not_finite(name, array)
     return array
@@ -122,14 +122,22 @@ def caps(values: ArrayLike, n_arms: int) -> FloatArray:
 
 
 def floats(name: str, values: ArrayLike) -> FloatArray:
-    """An array of real numbers, of any shape."""
+    """An array of real numbers, of any shape.
+
+    Examples
+    --------
+    >>> floats("rewards", ["good", "bad"])
+    Traceback (most recent call last):
+    ...
+    ValueError: rewards must be an array of real numbers, got words like 'good'
+    """
     if type(values) is np.ndarray and values.dtype == np.float64:  # mostly
         return values
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError(f"{name} must be an array without a mask; fill or drop what is masked first")
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "biufO":
+        if values is None or array.dtype.kind not in "biufO":
             raise TypeError
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError):
@@ -137,11 +145,37 @@ def floats(name: str, values: ArrayLike) -> FloatArray:
 
 
 def _kind(values: Any) -> str:
-    if isinstance(values, list | tuple) and values and isinstance(values[0], str):
-        return f"words like {values[0]!r}"
+    """Return what came instead of numbers."""
+    word = _first_word(values)
+    if word is not None:
+        return f"words like {word!r}" if len(word) <= 40 else f"words like {word[:40]!r}..."
     if isinstance(values, list | tuple):
         return "ragged lists, or lists of something else"
-    return f"an array of {values.dtype}" if isinstance(values, np.ndarray) else type(values).__name__
+    if isinstance(values, np.ndarray):
+        return f"an array of {values.dtype}"
+    return "None" if values is None else type(values).__name__
+
+
+def _first_word(values: Any) -> str | None:
+    """Return the first text in lists in lists, or in an array; None where there is none."""
+    if isinstance(values, str):
+        return str(values)
+    if isinstance(values, np.ndarray):
+        values = values.ravel() if values.dtype.kind in "OU" else ()
+    if isinstance(values, list | tuple | np.ndarray):
+        return next((word for value in values if (word := _first_word(value)) is not None), None)
+    return None
+
+
+def shape_of(array: FloatArray) -> str:
+    """Return the shape of an array for a message; a single number is shown itself.
+
+    Examples
+    --------
+    >>> shape_of(np.zeros((2, 3))), shape_of(np.array(0.5))
+    ('(2, 3)', 'the single number 0.5')
+    """
+    return str(array.shape) if array.ndim else f"the single number {array.item()!r}"
 
 
 def all_finite(array: FloatArray) -> bool:

@@ -68,7 +68,9 @@ class RidgeState:
         X = checks.features(X, self.n_features)
         r = checks.floats("rewards", rewards)
         if r.shape != X.shape[:-1]:
-            raise ValueError(f"rewards must have shape {X.shape[:-1]}, one for each row of features, got {r.shape}")
+            raise ValueError(
+                f"rewards must have shape {X.shape[:-1]}, one for each row of features, got {checks.shape_of(r)}"
+            )
         checks.refuse_not_finite("rewards", r)
         if X.shape[:-2] != self.batch:
             raise ValueError(f"features must have the leading axes {self.batch} of the state, got {X.shape[:-2]}")

@@ -19,7 +19,7 @@ def check_weights(weights: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     """A weight for each row, none negative."""
     w = checks.floats("weights", weights)
     if w.shape != shape:
-        raise ValueError(f"weights must have shape {shape}, one for each row of features, got {w.shape}")
+        raise ValueError(f"weights must have shape {shape}, one for each row of features, got {checks.shape_of(w)}")
     checks.refuse_not_finite("weights", w)
     if (w < 0).any():
         raise ValueError(f"weights must not be negative, got {w.min()}")

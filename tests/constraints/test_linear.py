@@ -517,7 +517,7 @@ def test_quotas_that_make_no_sense_are_refused(columns, options, message):
         (([1.0, 2.0], 0, 1), {}, "matrix must have shape (n_rows, n_arms), got (2,)"),
         ((np.zeros((0, 3)), 0, 1), {}, "matrix must have at least one row and one arm, got shape (0, 3)"),
         (([[np.nan]], 0, 1), {}, "matrix must be finite, got a NaN or an infinity"),
-        (([["x"]], 0, 1), {}, "matrix must be an array of real numbers, got ragged lists, or lists of something else"),
+        (([["x"]], 0, 1), {}, "matrix must be an array of real numbers, got words like 'x'"),
         (([[1, 1]], [0, 0], 1), {}, "lower must be a number or have shape (1,), one for each row, got (2,)"),
         (([[1]], np.nan, 1), {}, "lower must be numbers, -infinity for no bound, got nan"),
         (([[1]], np.inf, np.inf), {}, "lower must be numbers, -infinity for no bound, got inf"),

@@ -7,6 +7,7 @@ from armful import checks
 from armful.experiments import Plan, Recipe, read_plan, recipe
 from armful.experiments.comparison import check
 from armful.experiments.plan import EXAMPLE
+from armful.experiments.running import run_cell
 
 TINY = Plan(
     policies={"greedy": Recipe("EpsilonGreedy", {"epsilon": 0.0}), "C2UCB": Recipe("C2UCB", {"ridge": "d"})},
@@ -167,6 +168,10 @@ def test_own_classes_are_found_in_a_file_beside_the_plan(tmp_path):
             "different",
         ),
         ("sizes = [{ k = 9, rounds = 3 }]\n[policies.C2UCB]\n[environments.Slates]\nn_arms = 5", "at most the number"),
+        (
+            "sizes = [{ k = 1, rounds = 3 }]\n[policies.mine]\nclass = 'CappedC2UCB'\n[environments.Slates]",
+            "^policy 'mine' needs a cap, a number that no arm's mean reward exceeds, like cap = 1.0; C2UCB needs none$",
+        ),
     ],
 )
 def test_a_wrong_plan_is_told_in_a_sentence(tmp_path, text, message):
@@ -175,6 +180,31 @@ def test_a_wrong_plan_is_told_in_a_sentence(tmp_path, text, message):
     with pytest.raises(ValueError, match=message) as caught:
         check(read_plan(path))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{"cap": 0.0}, {"cap": 1.0}, {"norm": 1.0}, {"spread": 2.0}])
+def test_any_kind_of_cap_will_do(options):
+    plan = replace(TINY, policies={"mine": Recipe("CappedC2UCB", options)})
+    check(plan)
+    run_cell(plan.cells()[0])
+
+
+def test_a_class_that_brings_its_own_caps_needs_none_in_the_plan(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "from armful import CappedC2UCB\n"
+        "class Scoring(CappedC2UCB):\n"
+        "    def score(self, arms, k):\n"
+        "        arms.caps = np.ones(arms.n_arms)\n"
+        "        return super().score(arms, k)\n"
+        "class Choosing(CappedC2UCB):\n"
+        "    def choose(self, X, constraint, **more):\n"
+        "        return super().choose(X, constraint, caps=np.ones(len(X)), **more)\n"
+    )
+    for name in ("Scoring", "Choosing"):
+        plan = replace(TINY, policies={"mine": Recipe(f"{tmp_path / 'mine.py'}:{name}")})
+        check(plan)
+        run_cell(plan.cells()[0])
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

@@ -1,5 +1,7 @@
 """What the reproduction says of itself follows from its numbers."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -102,4 +104,13 @@ def test_a_warning_says_when_runs_are_too_few():
     assert too_few_runs(reproduced(AS_IN_THE_PAPER)) == []
     found = too_few_runs(reproduced({**AS_IN_THE_PAPER, ("grouped", "C2UCB"): 0.905}, noise=0.1))
     grouped = next(sentence for sentence in found if sentence.startswith("Grouped type, k = 4, T = 80: "))
-    assert "30 runs are too few to tell it from" in grouped
+    assert re.search(r"30 runs are too few to tell it from `\w+` \(about [\d,]+ runs might be enough\)\.$", grouped)
+
+
+def test_policies_that_lost_the_same_need_more_than_a_million_runs():
+    regret = dict.fromkeys(paper_policies(), 1.0)
+    alike = reproduced({**regret, "CombLinTS": 2.0}, noise=0.0)
+    sentence = too_few_runs(alike)[0]
+    assert sentence.count("(more than a million runs might be enough)") == len(regret) - 2
+    assert "`CombLinTS`" not in sentence
+    assert " and `" in sentence

@@ -76,6 +76,10 @@ def test_rewards_that_do_not_fit_the_choice_are_refused():
     choice = one.choose(X, TopK(3))
     with pytest.raises(ValueError, match=r"^rewards must have shape \(3,\), one for each row of features, got \(2,\)$"):
         one.learn(choice, [1.0, 2.0])
+    expected = r"^rewards must have shape \(3,\), one for each row of features, got the single number 0\.5$"
+    for one_number in (0.5, np.float64(0.5), np.array(0.5)):
+        with pytest.raises(ValueError, match=expected):
+            one.learn(choice, one_number)
     assert one.state.n == 0
 
 

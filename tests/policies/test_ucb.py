@@ -198,7 +198,7 @@ def test_caps_of_single_arms_suffice():
     ("caps", "message"),
     [
         (np.ones(8), "caps must have shape (9,), one for each arm, got (8,)"),
-        (1.0, "caps must have shape (9,), one for each arm, got ()"),
+        (1.0, "caps must have shape (9,), one for each arm, got the single number 1.0"),
         ([1.0] * 8 + [np.nan], "caps must be numbers, infinity for no cap, got nan in row 8"),
         ([np.inf] * 8 + [-np.inf], "caps must be numbers, infinity for no cap, got -inf in row 8"),
     ],

@@ -13,7 +13,7 @@ from armful.experiments.recipe import find, is_environment, is_policy
 from armful.experiments.results import Result, tidy, write_table
 from armful.experiments.standing import REGRET, Standing
 from armful.files.atomic_file import write_bytes
-from armful.policies import Policy
+from armful.policies import CappedC2UCB, Policy
 from armful.simulation import BATCH, refuse_too_many
 
 
@@ -39,12 +39,23 @@ def check(plan: Plan) -> None:
                 n_features = getattr(environment, "n_features", None)
             checks.count(f"n_features of environment {name!r}", cast(int, n_features))
             _refuse_too_large(plan.runs, rounds, cast(int, n_features), getattr(environment, "n_arms", 0))
-            for learner in plan.policies.values():
-                learner.make(n_features=n_features)
+            for label, learner in plan.policies.items():
+                if _needs_a_cap(learner.make(n_features=n_features)):
+                    raise ValueError(
+                        f"policy {label!r} needs a cap, a number that no arm's mean reward exceeds, like cap = 1.0; "
+                        "C2UCB needs none"
+                    )
 
 
 def _has_no_score(kind: type) -> bool:
     return issubclass(kind, Policy) and kind.score is Policy.score and kind.choose is Policy.choose
+
+
+def _needs_a_cap(policy: object) -> bool:
+    """Whether a policy lacks a cap that it needs; a class that scores or chooses in its own way may bring one."""
+    if not isinstance(policy, CappedC2UCB) or not policy.needs_caps:
+        return False
+    return type(policy).score is CappedC2UCB.score and type(policy).choose is Policy.choose
 
 
 def _refuse_too_large(runs: int, rounds: int, n_features: int, n_arms: Any) -> None:
@@ -93,8 +104,8 @@ def _about(plan: Plan) -> list[str]:
         f"Regret is {REGRET}: lower is better. k is how many arms are chosen in a round, T the number of rounds.",
         f"Each number is the mean of {plan.runs} run{'s' * (plan.runs > 1)} with its standard error (seed {plan.seed}, "
         f"armful {armful.__version__}). In one run all policies meet the same arms and the same luck, so they are "
-        "compared run by run. Where these are too few to tell two policies apart, the number in brackets says about "
-        "how many runs might, if the difference stays.",
+        "compared run by run. How many runs might be enough to tell two policies apart supposes that the difference "
+        "stays.",
     ]
 
 

@@ -99,6 +99,17 @@ def interval(difference: Difference) -> str:
     return f"{mean} ({low} to {high})"
 
 
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence.
+
+    Examples
+    --------
+    >>> listed(["one"]), listed(["one", "two", "three"])
+    ('one', 'one, two and three')
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
 def code(name: str) -> str:
     """A name to be set as code, whatever is in it."""
     return f"`{plain(name)}`"

@@ -99,11 +99,13 @@ def behind_the_lowest(results: Sequence[Result]) -> list[Difference | None]:
 
 
 def rough(runs: float) -> str:
-    """A number of runs to two digits, for a sentence.
+    """Return a number of runs to two digits, in words for a sentence.
 
+    Examples
+    --------
     >>> rough(1234), rough(86), rough(math.inf)
-    ('1,200', '86', 'millions of')
+    ('about 1,200', 'about 86', 'more than a million')
     """
     if runs >= 1e6:
-        return "millions of"
-    return f"{float(f'{runs:.2g}'):,.0f}"
+        return "more than a million"
+    return f"about {float(f'{runs:.2g}'):,.0f}"

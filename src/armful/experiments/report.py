@@ -56,7 +56,7 @@ CHOICES = (
 )
 
 
-IN_BRACKETS = "In brackets: about how many runs might tell, if the difference stays."
+IF_IT_STAYS = "How many runs might be enough supposes that the difference stays."
 
 
 def write(reproduction: Reproduction, out: Path, seconds: float) -> Path:
@@ -100,7 +100,7 @@ def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
     campaign = Standing.of("campaign", reproduction.campaign)
     parts = [
         *map(page.lead, ("Expected.", "What came.", "Where armful differs."), verdict(reproduction)),
-        *([page.warning(f"{protocol.runs} runs leave questions open. {' '.join(few)} {IN_BRACKETS}")] if few else []),
+        *([page.warning(f"{protocol.runs} runs leave questions open. {' '.join(few)} {IF_IT_STAYS}")] if few else []),
         page.heading("What was run"),
         page.paragraph(
             "Takemura et al., Near-Optimal Regret Bounds for Contextual Combinatorial Semi-Bandits with Linear Payoff "

@@ -60,8 +60,10 @@ class Standing:
             return f"{lost_least}, clearly less than all others."
         if result.runs < FEWEST:
             return f"{lost_least}; it takes {FEWEST} runs at least to tell policies apart."
-        names = ", ".join(f"{page.code(name)} ({rough(d.runs_needed)})" for name, d in unclear.items())
-        return f"{lost_least}; {result.runs} runs are too few to tell it from {names}."
+        others = page.listed(
+            [f"{page.code(name)} ({rough(d.runs_needed)} runs might be enough)" for name, d in unclear.items()]
+        )
+        return f"{lost_least}; {result.runs} runs are too few to tell it from {others}."
 
     def regret_table(self) -> str:
         """Mean regret and its standard error by policy and size, and how it grows."""

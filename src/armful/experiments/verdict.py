@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from armful.experiments.page import code, plus_minus
+from armful.experiments.page import code, listed, plus_minus
 from armful.experiments.pairs import FEWEST, Difference, difference
 from armful.experiments.reproduction import KINDS, ROUNDS_PER_K, Reproduction
 from armful.experiments.results import Result
@@ -136,8 +136,4 @@ def _times(result: Result, other: Result) -> str:
 def _places(places: Sequence[tuple[str, int]]) -> str:
     """Types and sizes in words, like "k = 2 and 4 on the grouped type"."""
     by_kind = {kind: [str(k) for each, k in places if each == kind] for kind in KINDS}
-    return _and([f"k = {_and(sizes)} on the {kind} type" for kind, sizes in by_kind.items() if sizes])
-
-
-def _and(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+    return listed([f"k = {listed(sizes)} on the {kind} type" for kind, sizes in by_kind.items() if sizes])

@@ -116,6 +116,11 @@ class CappedC2UCB(C2UCB):
         )
         self.remarks.cap = self.cap
 
+    @property
+    def needs_caps(self) -> bool:
+        """Whether no cap was given when the policy was made, so that `choose` needs `caps`."""
+        return self.cap is None and self.norm is None and self.spread is None
+
     def score(self, arms: Arms, k: int) -> Scores:
         """Mean plus radius times width, capped."""
         mean, width = arms.mean_and_width
