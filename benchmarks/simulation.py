@@ -24,8 +24,8 @@ from numpy.random import Generator
 from armful import C2UCB, TopK, simulate
 from armful.checks import FloatArray
 from armful.environments import Round
-from armful.simulation import run_alone
-from armful.trajectories import NOISE, WORLD, generator
+from armful.simulation.loop import run_alone
+from armful.simulation.trajectories import NOISE, WORLD, generator
 
 D, K, REPETITIONS, SEED, RUNS = 7, 20, 100, 0, 7
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from armful import Arms, Policy
-from armful.experiments import Plan, Recipe, comparison, run_cells
+from armful.experiments import Plan, Recipe, run_cells
+from armful.experiments import _comparison as comparison
 from armful.testing import PolicyContract
 
 

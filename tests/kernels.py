@@ -9,18 +9,7 @@ import subprocess
 import sys
 import time
 
-TESTS = [
-    "tests/test_blocks.py",
-    "tests/test_ridge.py",
-    "tests/test_solved.py",
-    "tests/test_simulation.py",
-    "tests/policies",
-    "tests/scan/test_arms.py",
-    "tests/scan/test_choosing.py",
-    "tests/scan/test_cluster.py",
-    "tests/scan/test_parts.py",
-    "tests/scan/test_rounding.py",
-]
+TESTS = ["tests/model", "tests/scan", "tests/cluster", "tests/policies", "tests/simulation"]
 
 PLAYED = """
 import numpy, threadpoolctl

@@ -23,9 +23,9 @@ from armful import (
     overlapping_quotas,
     simulate,
 )
-from armful.constraints.selection import arm_names
+from armful.constraints.base import arm_names
 from armful.environments import Round
-from armful.simulation import run_alone
+from armful.simulation.loop import run_alone
 
 N = 12
 GRID = [*combinations(range(5), 2), (0, 4), (1, 3)]

@@ -23,9 +23,9 @@ from armful import (
 )
 from armful.environments import Round
 from armful.objectives import best, best_by_enumeration
-from armful.simulation import run_alone
+from armful.simulation.loop import run_alone
+from armful.simulation.trajectories import NOISE, POLICY, WORLD, generator
 from armful.testing import ObjectiveContract
-from armful.trajectories import NOISE, POLICY, WORLD, generator
 
 
 class TestDiverse(ObjectiveContract):

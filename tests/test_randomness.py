@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from armful.randomness import STEP, Streams, arm_normals, arm_uniforms, draw_key, lots
+from armful.randomness import STEP, Streams, arm_normals, arm_uniforms, draw_key, tie_keys
 
 ALARM = 1e-6
 
@@ -12,7 +12,7 @@ ALARM = 1e-6
 def test_what_an_arm_draws_depends_on_key_and_place_alone():
     key = draw_key(np.random.default_rng(3))
     places = np.array([7, 0, 12_345_678_901, 7])
-    for draw in (lots, arm_normals):
+    for draw in (tie_keys, arm_normals):
         every = draw(key, np.arange(20))
         assert np.array_equal(draw(key, places[[0, 1, 3]]), every[[7, 0, 7]])
         assert draw(key, places)[2] == draw(key, places[2:3])[0]
@@ -23,7 +23,7 @@ def test_keys_of_many_repetitions_are_those_of_each():
     alone = [draw_key(np.random.default_rng(i)) for i in range(3)]
     keys = draw_key(Streams(generators))
     assert np.array_equal(keys, np.array(alone))
-    assert np.array_equal(lots(keys, np.arange(5)), np.stack([lots(key, np.arange(5)) for key in alone]))
+    assert np.array_equal(tie_keys(keys, np.arange(5)), np.stack([tie_keys(key, np.arange(5)) for key in alone]))
 
 
 def test_nothing_is_drawn_where_it_is_not_wanted():
@@ -40,13 +40,13 @@ def test_nothing_is_drawn_where_it_is_not_wanted():
 def test_lots_are_those_of_splitmix64():
     """The first numbers of the published generator from seed 1234567."""
     wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
-    assert lots(np.array(1234567, dtype=np.uint64), np.arange(5)).tolist() == wanted
+    assert tie_keys(np.array(1234567, dtype=np.uint64), np.arange(5)).tolist() == wanted
 
 
 def test_the_smallest_and_the_largest_lot_are_numbers_between_0_and_1_and_finite_normals():
     first = np.zeros(1, dtype=np.int64)
     for key, lot in ((2**64 - int(STEP), 0), (0x31628AF67B2131AB, 2**64 - 1)):
-        assert lots(key, first) >> np.uint64(11) == lot >> 11
+        assert tie_keys(key, first) >> np.uint64(11) == lot >> 11
         assert 0 < arm_uniforms(key, first) < 1
         assert np.isfinite(arm_normals(key, first))
 

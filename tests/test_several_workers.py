@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armful
-from armful.testing.expectations import expect_close
+from armful.testing._expectations import expect_close
 
 D, DAYS, HOURS, K = 3, 4, 6, 5
 TASTE = np.array([0.6, 0.3, -0.4])

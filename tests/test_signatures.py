@@ -7,7 +7,7 @@ import pytest
 
 import armful
 from armful import constraints, environments, policies, theory
-from armful.signatures import parameters_of
+from armful._signatures import parameters_of
 
 
 class Mine(armful.C2UCB):

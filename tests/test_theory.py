@@ -15,8 +15,8 @@ from scipy import stats
 
 import armful
 from armful import theory
-from armful.radius import log_det_radius, theory_radius
-from armful.ridge import RidgeState
+from armful.model.radius import log_det_radius, theory_radius
+from armful.model.ridge import RidgeState
 
 FALSE_ALARM = 1e-9
 on_any_machine = settings(max_examples=40, deadline=None)

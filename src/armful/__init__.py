@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from armful import environments, theory
+from armful._signatures import explain_classes, missing_name
 from armful.arms import Arms
 from armful.constraints import (
     Assignment,
@@ -23,6 +24,7 @@ from armful.constraints import (
     overlapping_quotas,
 )
 from armful.errors import FileFormatError, InfeasibleError, PrecisionError
+from armful.model.ridge import RidgeState
 from armful.objectives import Coverage, Diverse, Objective
 from armful.policies import (
     C2UCB,
@@ -37,11 +39,9 @@ from armful.policies import (
     Scores,
     load,
 )
-from armful.ridge import RidgeState
-from armful.scan import ParquetTable, Table
-from armful.signatures import explain_classes, missing_name
-from armful.simulation import simulate
-from armful.trajectories import Trajectories
+from armful.simulation.loop import simulate
+from armful.simulation.trajectories import Trajectories
+from armful.tables import ParquetTable, Table
 
 __version__ = "0.1.0"
 

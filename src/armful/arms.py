@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armful import checks
-from armful.blocks import row_norms
 from armful.checks import FloatArray, IntArray
-from armful.ridge import RidgeState
+from armful.model._blocks import row_norms
+from armful.model.ridge import RidgeState
 
 
 class Arms:

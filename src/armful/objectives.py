@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, Selection
-from armful.constraints.growing import Growth
-from armful.constraints.selection import NO_ARMS, called
+from armful.constraints._incremental import Growth
+from armful.constraints.base import NO_ARMS, called
 from armful.errors import InfeasibleError
-from armful.ridge import RidgeState
+from armful.model.ridge import RidgeState
 
 FIRST_LOOK = 32
 """How many of the most promising arms are looked at first when one is to be added."""

@@ -10,8 +10,8 @@ from scipy.special import ndtri
 
 from armful.checks import FloatArray, IntArray
 
-Lots = NDArray[np.uint64]
-Keys = Lots | int
+TieKeys = NDArray[np.uint64]
+Keys = TieKeys | int
 Seed = int | Generator | None
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -51,20 +51,20 @@ class Streams:
 
 
 def draw_key(rng: Generator | Streams, where: object = True) -> Keys:
-    """A key for `lots`, or one for each of `Streams`, `(repetitions,)`; nothing is drawn where not `where`."""
+    """A key for `tie_keys`, or one for each of `Streams`, `(repetitions,)`; nothing is drawn where not `where`."""
     if not isinstance(rng, Streams):
         return int(rng.bit_generator.random_raw()) if where else 0
     return draw_keys(rng, where)
 
 
-def draw_keys(rng: Streams, where: object = True) -> Lots:
+def draw_keys(rng: Streams, where: object = True) -> TieKeys:
     """A key for each repetition."""
     wanted = np.broadcast_to(np.asarray(where), len(rng.generators))
     pairs = zip(rng.generators, wanted, strict=True)
     return np.array([g.bit_generator.random_raw() if draws else 0 for g, draws in pairs], dtype=np.uint64)
 
 
-def lots(key: Keys, places: IntArray) -> Lots:
+def tie_keys(key: Keys, places: IntArray) -> TieKeys:
     """A random 64-bit number for each arm, `(..., n)`: a function of the key `(...)` and the arm's place alone.
 
     So an arm draws the same whichever other arms are looked at, in whatever order and on whatever machine.
@@ -78,12 +78,12 @@ def lots(key: Keys, places: IntArray) -> Lots:
 
 
 def arm_uniforms(key: Keys, places: IntArray) -> FloatArray:
-    """A number strictly between 0 and 1 for each arm, `(..., n)`, drawn as in `lots`."""
-    uniforms: FloatArray = ((lots(key, places) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    """A number strictly between 0 and 1 for each arm, `(..., n)`, drawn as in `tie_keys`."""
+    uniforms: FloatArray = ((tie_keys(key, places) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     return uniforms
 
 
 def arm_normals(key: Keys, places: IntArray) -> FloatArray:
-    """A standard normal for each arm, `(..., n)`, drawn as in `lots`."""
+    """A standard normal for each arm, `(..., n)`, drawn as in `tie_keys`."""
     normals: FloatArray = ndtri(arm_uniforms(key, places))
     return normals

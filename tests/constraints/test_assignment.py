@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import InfeasibleError
-from armful.constraints import matching
+from armful.constraints import _matching as matching
 from armful.constraints.assignment import Assignment
 from armful.testing import ConstraintContract
-from armful.testing.expectations import FALSE_ALARM, tail_bound
+from armful.testing._expectations import FALSE_ALARM, tail_bound
 
 
 def some_pairs(rng):

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from scipy.optimize import linear_sum_assignment
 
 from armful import Assignment
-from armful.constraints import bipartite
-from armful.constraints.bipartite import Bipartite, best_matching, dual_values
-from armful.testing.expectations import FALSE_ALARM, tail_bound
+from armful.constraints import _bipartite as bipartite
+from armful.constraints._bipartite import Bipartite, best_matching, dual_values
+from armful.testing._expectations import FALSE_ALARM, tail_bound
 from tests.constraints.test_assignment import compare_with_enumeration, questions
 
 
@@ -136,7 +136,7 @@ def test_bids_that_are_lost_in_rounding_do_not_go_on_for_ever():
     """On these weights scipy's function never returns; in a process of its own, since nothing could stop it here."""
     program = """if True:
         import numpy as np
-        from armful.constraints import bipartite
+        from armful.constraints import _bipartite as bipartite
         bipartite.SMALL_MATRIX = bipartite.DENSE_SHARE = 0
         weights = np.array([1e16 + 2, .5, .2, .2, .2, 3., .3, 1., 1., .5, 1e16, 1e16, 1e16 + 2, .2, .2, .5])
         row, column = np.divmod(np.arange(16), 4)

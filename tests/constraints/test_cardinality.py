@@ -5,7 +5,7 @@ from armful import AtMost, InfeasibleError, TopK
 from armful.constraints import best_each
 from armful.constraints.cardinality import largest
 from armful.testing import ConstraintContract
-from armful.testing.expectations import FALSE_ALARM, tail_bound
+from armful.testing._expectations import FALSE_ALARM, tail_bound
 
 
 class TestTopKContract(ConstraintContract):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import InfeasibleError
-from armful.constraints import knapsack_core
+from armful.constraints import _knapsack_core as knapsack_core
 from armful.constraints.knapsack import Knapsack
 from armful.constraints.linear import Linear
 from armful.testing import ConstraintContract

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import Knapsack
-from armful.constraints import knapsack_core, knapsack_states
-from armful.constraints.knapsack_states import States
+from armful.constraints import _knapsack_core as knapsack_core
+from armful.constraints import _knapsack_states as knapsack_states
+from armful.constraints._knapsack_states import States
 
 # By its path: other packages install a folder "benchmarks" of their own.
 INSTANCES = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "knapsack_instances.py"))

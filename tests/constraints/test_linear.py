@@ -8,9 +8,9 @@ from scipy.sparse import coo_array, csr_array
 
 from armful import Excluding, InfeasibleError, Quotas, Requiring
 from armful.constraints import linear
-from armful.constraints.covers import cover
+from armful.constraints._cover_cuts import cover
+from armful.constraints._milp import Answer
 from armful.constraints.linear import Linear, overlapping_quotas
-from armful.constraints.programs import Answer
 from armful.testing import ConstraintContract
 
 

@@ -10,12 +10,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from armful import InfeasibleError
-from armful.constraints import path_network
-from armful.constraints.path_network import Network
-from armful.constraints.path_program import best_by_program
+from armful.constraints import _path_network as path_network
+from armful.constraints._path_milp import best_by_program
+from armful.constraints._path_network import Network
 from armful.constraints.paths import Path
 from armful.testing import ConstraintContract
-from armful.testing.expectations import FALSE_ALARM, tail_bound
+from armful.testing._expectations import FALSE_ALARM, tail_bound
 
 
 def all_paths(edges, source, target, directed=True):
@@ -273,7 +273,7 @@ def used(monkeypatch):
         monkeypatch.setattr(Network, name, lambda *a, name=name, plain=plain: names.append(name) or plain(*a))
     program = best_by_program
     monkeypatch.setattr(
-        "armful.constraints.path_program.best_by_program", lambda *a: names.append("program") or program(*a)
+        "armful.constraints._path_milp.best_by_program", lambda *a: names.append("program") or program(*a)
     )
     return names
 

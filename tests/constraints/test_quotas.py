@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from armful import InfeasibleError, NestedQuotas, Quotas
 from armful.testing import ConstraintContract
-from armful.testing.expectations import FALSE_ALARM, tail_bound
+from armful.testing._expectations import FALSE_ALARM, tail_bound
 
 
 def random_groups(rng):

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import AtMost, NestedQuotas, Quotas, TopK
-from armful.constraints.ranks import largest
-from armful.randomness import draw_key, lots
+from armful.constraints._ranks import largest
+from armful.randomness import draw_key
 
 
 def some_constraint(kind, n, rng):
@@ -115,4 +115,4 @@ def test_the_largest_of_some_arms_break_ties_as_among_all():
     assert np.array_equal(
         places[largest(scores[None, places], 3, np.array([key], dtype=np.uint64), places)[0]], everything
     )
-    assert np.array_equal(everything, np.array([1, 2, 4])[np.argsort(lots(key, np.array([1, 2, 4])))])
+    assert np.array_equal(everything, np.array([1, 2, 4])[np.argsort(tie_keys(key, np.array([1, 2, 4])))])

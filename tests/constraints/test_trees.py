@@ -9,11 +9,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from armful import InfeasibleError
-from armful.constraints.edges import adjacency, rows_of_graph
-from armful.constraints.program_rows import sparse
+from armful.constraints._graphs import adjacency, rows_of_graph
+from armful.constraints._milp_rows import sparse
 from armful.constraints.trees import SpanningTree
 from armful.testing import ConstraintContract
-from armful.testing.expectations import FALSE_ALARM, tail_bound
+from armful.testing._expectations import FALSE_ALARM, tail_bound
 
 TRIANGLE = ["ab", "bc", "ac"]
 

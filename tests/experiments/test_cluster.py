@@ -13,8 +13,8 @@ from dataclasses import replace
 import pytest
 
 from armful.experiments import Recipe, run_cells
-from armful.experiments import cluster as clusters
-from armful.experiments.cluster import connected
+from armful.experiments import _cluster as clusters
+from armful.experiments._cluster import connected
 from tests.experiments.test_plan import TINY
 
 distributed = pytest.importorskip("distributed")
@@ -69,9 +69,9 @@ def local(tmp_path_factory):
 
 
 @pytest.fixture
-def crew(local):
-    with connected(local.scheduler_address) as crew:
-        yield crew
+def runner(local):
+    with connected(local.scheduler_address) as runner:
+        yield runner
 
 
 def saved(folder):
@@ -106,10 +106,10 @@ def eventually(condition, seconds=900.0):
 
 
 @pytest.mark.slow
-def test_a_cluster_saves_what_processes_here_save(crew, tmp_path):
+def test_a_cluster_saves_what_processes_here_save(runner, tmp_path):
     plan = replace(TINY, sizes=[(2, 5), (3, 8), (4, 20)], runs=60)
     told = []
-    there = run_cells(plan.cells(), tmp_path / "there", crew=crew, progress=told.append)
+    there = run_cells(plan.cells(), tmp_path / "there", runner=runner, progress=told.append)
     here = run_cells(plan.cells(), tmp_path / "here", workers=1)
     assert saved(tmp_path / "there") == saved(tmp_path / "here")
     assert (
@@ -124,7 +124,7 @@ class Interrupt(Exception):
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on_where_it_was(crew, tmp_path):
+def test_an_interrupted_run_goes_on_where_it_was(runner, tmp_path):
     ran = []
 
     def stop_after_two(result):
@@ -133,31 +133,31 @@ def test_an_interrupted_run_goes_on_where_it_was(crew, tmp_path):
             raise Interrupt
 
     with pytest.raises(Interrupt):
-        run_cells(TINY.cells(), tmp_path / "there", crew=crew, progress=stop_after_two)
+        run_cells(TINY.cells(), tmp_path / "there", runner=runner, progress=stop_after_two)
     assert len(saved(tmp_path / "there")) == 2
 
     told = []
-    run_cells(TINY.cells(), tmp_path / "there", crew=crew, progress=told.append)
+    run_cells(TINY.cells(), tmp_path / "there", runner=runner, progress=told.append)
     assert told.count(None) == 2
     run_cells(TINY.cells(), tmp_path / "here")
     assert saved(tmp_path / "there") == saved(tmp_path / "here")
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_leaves_the_cluster_to_others(crew, local, tmp_path):
+def test_an_interrupted_run_leaves_the_cluster_to_others(runner, local, tmp_path):
     def stop(result):
         raise Interrupt
 
     plan = sleepy(tmp_path, 12)
     with pytest.raises(Interrupt):
-        run_cells(plan.cells(), tmp_path / "there", crew=crew, progress=stop)
+        run_cells(plan.cells(), tmp_path / "there", runner=runner, progress=stop)
     eventually(lambda: not local.scheduler.tasks)
     time.sleep(0.5)
     assert len(list(tmp_path.glob("*.ran"))) <= 6, "what had not begun did not begin"
 
 
 @pytest.mark.slow
-def test_the_cells_of_a_killed_worker_run_again_elsewhere(crew, tmp_path):
+def test_the_cells_of_a_killed_worker_run_again_elsewhere(runner, tmp_path):
     plan = replace(sleepy(tmp_path, 3), sizes=[(2, 5), (3, 8)])
     killed = []
 
@@ -167,7 +167,7 @@ def test_the_cells_of_a_killed_worker_run_again_elsewhere(crew, tmp_path):
 
     killer = threading.Thread(target=kill_the_first)
     killer.start()
-    there = run_cells(plan.cells(), tmp_path / "there", crew=crew)
+    there = run_cells(plan.cells(), tmp_path / "there", runner=runner)
     killer.join()
 
     epsilon = killed[0].rpartition("-")[0]
@@ -178,11 +178,11 @@ def test_the_cells_of_a_killed_worker_run_again_elsewhere(crew, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_cell_that_kills_every_worker_is_named(crew, local, tmp_path, monkeypatch):
+def test_a_cell_that_kills_every_worker_is_named(runner, local, tmp_path, monkeypatch):
     monkeypatch.setattr(local.scheduler, "allowed_failures", 1)
     plan = own(tmp_path, "Deadly")
     with pytest.raises(ValueError, match=r"^mine in slates with k = 3.*: every worker that ran it died"):
-        run_cells(plan.cells(), tmp_path / "there", crew=crew)
+        run_cells(plan.cells(), tmp_path / "there", runner=runner)
 
 
 @pytest.mark.slow
@@ -195,27 +195,27 @@ def test_a_cell_that_kills_every_worker_is_named(crew, local, tmp_path, monkeypa
         lambda folder: with_own("C3UCB"),
     ],
 )
-def test_what_fails_fails_with_the_same_sentence_as_here(crew, tmp_path, plan):
+def test_what_fails_fails_with_the_same_sentence_as_here(runner, tmp_path, plan):
     cells = plan(tmp_path).cells()
     with pytest.raises(ValueError) as here:
         run_cells(cells, tmp_path / "here")
     with pytest.raises(ValueError) as there:
-        run_cells(cells, tmp_path / "there", crew=crew)
+        run_cells(cells, tmp_path / "there", runner=runner)
     assert str(there.value) == str(here.value)
 
 
 @pytest.mark.slow
-def test_a_file_edited_between_two_runs_is_loaded_anew(crew, tmp_path):
+def test_a_file_edited_between_two_runs_is_loaded_anew(runner, tmp_path):
     file = tmp_path / "mine.py"
     for kind in ("EpsilonGreedy", "C2UCB"):
         file.write_text(f"from armful import {kind}\nclass Mine({kind}):\n    pass\n")
-        there = run_cells(with_own(f"{file}:Mine").cells(), tmp_path / "there", crew=crew)
+        there = run_cells(with_own(f"{file}:Mine").cells(), tmp_path / "there", runner=runner)
         here = run_cells(with_own(kind).cells(), tmp_path / "here")
         assert [r.regret for r in there] == [r.regret for r in here]
 
 
 @pytest.mark.slow
-def test_files_that_workers_see_otherwise_get_one_sentence(crew, tmp_path, monkeypatch):
+def test_files_that_workers_see_otherwise_get_one_sentence(runner, tmp_path, monkeypatch):
     """By a relative path, which every process follows from its own folder."""
     monkeypatch.chdir(tmp_path)
     own(tmp_path, "Sleepy")
@@ -223,40 +223,40 @@ def test_files_that_workers_see_otherwise_get_one_sentence(crew, tmp_path, monke
     with pytest.raises(
         ValueError, match=r"^the worker at tcp://\S+ does not see own.py; on a cluster every worker must"
     ):
-        run_cells(cells, tmp_path / "there", crew=crew)
+        run_cells(cells, tmp_path / "there", runner=runner)
 
     other = tmp_path / "other"
     other.mkdir()
     (other / "own.py").write_text("from armful import C2UCB as Sleepy\n")
-    back = crew.client.run(os.getcwd)
-    crew.client.run(os.chdir, str(other))
+    back = runner.client.run(os.getcwd)
+    runner.client.run(os.chdir, str(other))
     try:
         with pytest.raises(ValueError, match=r"^the worker at tcp://\S+ has another text in a file of the plan"):
-            run_cells(cells, tmp_path / "there", crew=crew)
+            run_cells(cells, tmp_path / "there", runner=runner)
     finally:
         for worker, folder in back.items():
-            crew.client.run(os.chdir, folder, workers=[worker])
+            runner.client.run(os.chdir, folder, workers=[worker])
 
 
 @pytest.mark.slow
-def test_a_module_that_workers_cannot_import_gets_one_sentence(crew, tmp_path, monkeypatch):
+def test_a_module_that_workers_cannot_import_gets_one_sentence(runner, tmp_path, monkeypatch):
     (tmp_path / "only_here.py").write_text("from armful import EpsilonGreedy\nclass Mine(EpsilonGreedy):\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValueError, match=r"^the worker at tcp://\S+: cannot import only_here: No module named"):
-        run_cells(with_own("only_here:Mine").cells(), tmp_path / "there", crew=crew)
+        run_cells(with_own("only_here:Mine").cells(), tmp_path / "there", runner=runner)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", ["armful", "numpy"])
-def test_another_version_on_a_worker_gets_one_sentence(crew, tmp_path, package):
+def test_another_version_on_a_worker_gets_one_sentence(runner, tmp_path, package):
     module = sys.modules[package]
-    crew.client.run(setattr, module, "__version__", "0.0")
+    runner.client.run(setattr, module, "__version__", "0.0")
     try:
         sentence = rf"^the worker at tcp://\S+ has {package} 0.0, this machine {module.__version__}; both must have"
         with pytest.raises(ValueError, match=sentence):
-            run_cells(TINY.cells(), tmp_path, crew=crew)
+            run_cells(TINY.cells(), tmp_path, runner=runner)
     finally:
-        crew.client.run(setattr, module, "__version__", module.__version__)
+        runner.client.run(setattr, module, "__version__", module.__version__)
     assert not saved(tmp_path)
 
 
@@ -271,20 +271,20 @@ def test_workers_without_armful_get_one_sentence(local, tmp_path):
         del sys.modules["armful"]
         sys.modules.update(sys.hidden_armful)
 
-    with connected(local.scheduler_address) as crew:
-        crew.client.run(hide)
+    with connected(local.scheduler_address) as runner:
+        runner.client.run(hide)
         try:
-            with pytest.raises(ValueError, match=rf"^a worker of {crew.address} cannot run armful: .*armful\[dask\]"):
-                run_cells(TINY.cells(), tmp_path, crew=crew)
+            with pytest.raises(ValueError, match=rf"^a worker of {runner.address} cannot run armful: .*armful\[dask\]"):
+                run_cells(TINY.cells(), tmp_path, runner=runner)
         finally:
-            crew.client.run(show)
+            runner.client.run(show)
 
 
 @pytest.mark.slow
-def test_workers_run_blas_in_one_thread(crew, tmp_path):
-    assert set(crew.client.run(os.getenv, "OPENBLAS_NUM_THREADS").values()) == {"2"}
+def test_workers_run_blas_in_one_thread(runner, tmp_path):
+    assert set(runner.client.run(os.getenv, "OPENBLAS_NUM_THREADS").values()) == {"2"}
     with pytest.raises(ValueError, match=r"^mine in slates with k = 3, T = 8: BLAS in \{1\} threads \(own.py"):
-        run_cells(own(tmp_path, "Curious").cells(), tmp_path / "there", crew=crew)
+        run_cells(own(tmp_path, "Curious").cells(), tmp_path / "there", runner=runner)
 
 
 @pytest.mark.slow
@@ -296,9 +296,9 @@ def test_a_worker_with_many_threads_gives_the_same(tmp_path):
     plan = replace(plan, policies={f"p{i}": plan.policies["mine"] for i in range(4)})
     with (
         local_cluster(tmp_path / "dask", n_workers=1, threads_per_worker=4) as several,
-        connected(several.scheduler_address) as crew,
+        connected(several.scheduler_address) as runner,
     ):
-        there = run_cells(plan.cells(), tmp_path / "there", crew=crew)
+        there = run_cells(plan.cells(), tmp_path / "there", runner=runner)
     here = run_cells(with_own("C2UCB").cells(), tmp_path / "here")
     assert {(r.k, *r.regret) for r in there} == {(r.k, *r.regret) for r in here}
 
@@ -308,10 +308,10 @@ def test_a_cluster_without_workers_is_told_after_a_while(tmp_path, monkeypatch):
     monkeypatch.setattr(clusters, "PATIENCE_SECONDS", 0.5)
     with (
         local_cluster(tmp_path, n_workers=0) as empty,
-        connected(empty.scheduler_address) as crew,
-        pytest.raises(ValueError, match=rf"^no worker at {crew.address} for 0.5 s; start some with `dask worker"),
+        connected(empty.scheduler_address) as runner,
+        pytest.raises(ValueError, match=rf"^no worker at {runner.address} for 0.5 s; start some with `dask worker"),
     ):
-        run_cells(TINY.cells(), tmp_path / "there", crew=crew)
+        run_cells(TINY.cells(), tmp_path / "there", runner=runner)
 
 
 @pytest.mark.slow
@@ -322,10 +322,10 @@ def test_a_scheduler_that_goes_away_is_told_and_what_is_finished_is_kept(tmp_pat
     def close(result):
         gone.__exit__(None, None, None)
 
-    with connected(cluster.scheduler_address) as crew:
+    with connected(cluster.scheduler_address) as runner:
         plan = sleepy(tmp_path, 3)
-        with pytest.raises(ValueError, match=rf"^the scheduler at {crew.address} is gone; what is finished is kept"):
-            run_cells(plan.cells(), tmp_path / "there", crew=crew, progress=close)
+        with pytest.raises(ValueError, match=rf"^the scheduler at {runner.address} is gone; what is finished is kept"):
+            run_cells(plan.cells(), tmp_path / "there", runner=runner, progress=close)
     assert len(saved(tmp_path / "there")) == 1
 
 
@@ -333,19 +333,19 @@ def test_a_scheduler_that_goes_away_is_told_and_what_is_finished_is_kept(tmp_pat
 @pytest.mark.parametrize("when", ["before", "while a cell runs", "after a cell"])
 def test_a_client_that_closes_is_told_like_a_scheduler_that_is_gone(local, tmp_path, when):
     plan = sleepy(tmp_path, 4)
-    with connected(local.scheduler_address) as crew:
+    with connected(local.scheduler_address) as runner:
         if when == "before":
-            crew.client.close()
+            runner.client.close()
         elif when == "while a cell runs":
             threading.Thread(
-                target=lambda: eventually(lambda: list(tmp_path.glob("*.ran")), seconds=900) and crew.client.close()
+                target=lambda: eventually(lambda: list(tmp_path.glob("*.ran")), seconds=900) and runner.client.close()
             ).start()
-        with pytest.raises(ValueError, match=rf"^the scheduler at {crew.address} is gone; what is finished is kept"):
+        with pytest.raises(ValueError, match=rf"^the scheduler at {runner.address} is gone; what is finished is kept"):
             run_cells(
                 plan.cells(),
                 tmp_path / "there",
-                crew=crew,
-                progress=lambda result: crew.client.close() if when == "after a cell" else None,
+                runner=runner,
+                progress=lambda result: runner.client.close() if when == "after a cell" else None,
             )
 
 
@@ -359,8 +359,8 @@ def test_an_address_that_does_not_answer_gets_one_sentence_soon(address, monkeyp
 
 
 @pytest.mark.slow
-def test_the_address_of_a_worker_is_not_taken_for_a_schedulers(crew):
-    (worker, *_) = crew.client.nthreads()
+def test_the_address_of_a_worker_is_not_taken_for_a_schedulers(runner):
+    (worker, *_) = runner.client.nthreads()
     with pytest.raises(ValueError, match=r"^no dask scheduler answers"):
         connected(worker).__enter__()
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from armful.cli.tables import show
+from armful.cli._tables import show
 from armful.experiments import Recipe, run_cells
-from armful.experiments.comparison import standings, write
+from armful.experiments._comparison import standings, write
 from tests.experiments.test_plan import TINY
 from tests.experiments.test_results import result
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.text import Text
 
 from armful.experiments import run_cells
-from armful.experiments.figures import (
+from armful.experiments._figures import (
     PALETTE,
     Figure,
     Line,

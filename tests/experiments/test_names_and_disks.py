@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from armful.experiments import Recipe, run_cells
-from armful.experiments.comparison import write
-from armful.files import atomic_file
+from armful.experiments._comparison import write
+from armful.files import _atomic_file as atomic_file
 from tests.experiments.test_plan import TINY
 
 ODD = ["[/bold] x", "[red]y[/red]", r"$\frac$", "$a$ `b`", "<i>&amp;", "#_%", "[link=x]"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from armful.experiments.pairs import behind_the_lowest, difference, rough
+from armful.experiments._pairs import behind_the_lowest, difference, rough
 from tests.experiments.test_results import result
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from armful import checks
 from armful.experiments import Plan, Recipe, read_plan, recipe
-from armful.experiments.comparison import check
+from armful.experiments._comparison import check
 from armful.experiments.plan import EXAMPLE
 from armful.experiments.running import run_cell
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from armful.environments import PaperInstance
-from armful.experiments import reproduction
-from armful.experiments.report import bounds_table, write
-from armful.experiments.reproduction import ALL_SIGNS, KINDS, ROUNDS_PER_K, B, Protocol, paper_policies
+from armful.experiments import _reproduction as reproduction
+from armful.experiments._report import bounds_table, write
+from armful.experiments._reproduction import ALL_SIGNS, KINDS, ROUNDS_PER_K, B, Protocol, paper_policies
 from armful.experiments.running import run_cell
 
 

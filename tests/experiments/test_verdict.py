@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from armful.experiments.reproduction import KINDS, Protocol, Reproduction, paper_policies
-from armful.experiments.verdict import OURS, PAPERS_RULE, differs, too_few_runs, verdict
+from armful.experiments._reproduction import KINDS, Protocol, Reproduction, paper_policies
+from armful.experiments._verdict import OURS, PAPERS_RULE, differs, too_few_runs, verdict
 from tests.experiments.test_results import result
 
 SIZES = (2, 4)

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import armful
-from armful.files import atomic_file
-from armful.files.atomic_file import replacing, write_bytes
+from armful.files import _atomic_file as atomic_file
+from armful.files._atomic_file import replacing, write_bytes
 
 WRITERS = {
     "policy": lambda path: armful.C2UCB(n_features=2).save(path),
@@ -172,7 +172,7 @@ def lines_of(*arguments):
 FULL_DISK = """
 import resource, sys
 import numpy as np, armful
-from armful.files.atomic_file import write_bytes
+from armful.files._atomic_file import write_bytes
 from pathlib import Path
 path = Path(sys.argv[1])
 policy = armful.C2UCB(n_features=200)
@@ -314,7 +314,7 @@ def test_what_killed_processes_leave_is_removed_by_the_next_save(tmp_path):
 HOLDING = """
 import sys, time
 from pathlib import Path
-from armful.files.atomic_file import replacing
+from armful.files._atomic_file import replacing
 with replacing(Path(sys.argv[1])) as part:
     part.write(b"half")
     print("ready", flush=True)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import armful
 from armful import C2UCB, CappedC2UCB, FileFormatError, RidgeState, Table, TopK
-from armful.scan.tablefile import END, END_MARK, START
-from armful.testing.expectations import expect_close
+from armful.tables._table_file import END, END_MARK, START
+from armful.testing._expectations import expect_close
 
 D = 3
 DEEP = "[" * 100_000 + "]" * 100_000

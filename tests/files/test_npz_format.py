@@ -10,7 +10,7 @@ import pytest
 
 import armful
 from armful import FileFormatError
-from armful.files import npz_format
+from armful.files import _npz_format as npz_format
 
 ARRAYS = {"root": np.arange(12.0).reshape(3, 4), "n": np.array(3.0)}
 

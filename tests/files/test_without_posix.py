@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from armful.scan.table import Table
+from armful.tables.table import Table
 
 WINDOWS = """
 import os, signal, sys
@@ -17,7 +17,7 @@ del signal.SIGALRM, signal.SIGHUP
 
 import numpy as np
 import armful
-from armful.scan.table import Table
+from armful.tables.table import Table
 
 folder = sys.argv[1]
 X = np.random.default_rng(0).standard_normal((40_000, 5))

@@ -3,7 +3,7 @@ import pytest
 
 from armful import C2UCB, Arms, CappedC2UCB, EpsilonGreedy, Path, Quotas, TopK
 from armful.testing import PolicyContract
-from armful.testing.expectations import FALSE_ALARM, tail_bound
+from armful.testing._expectations import FALSE_ALARM, tail_bound
 
 
 class TestEpsilonGreedyContract(PolicyContract):

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import chi2, norm
 
 from armful import ArmwiseThompson, CombLinTS
-from armful.radius import estimated_noise
+from armful.model.radius import estimated_noise
 from armful.randomness import arm_normals, draw_key
 from armful.testing import PolicyContract
 

@@ -10,8 +10,8 @@ from armful import C2UCB, Arms, CappedC2UCB, Quotas, Table, TopK
 from armful.environments import Matchings, Slates
 from armful.environments.round import Round
 from armful.policies.scores import ESTIMATE_SHARE, Scores
-from armful.scan import many
-from armful.scan.scoring import AssumedArms
+from armful.scan import _dispatch as many
+from armful.scan._scoring import AssumedArms
 
 D = 4
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armful import C2UCB, AtMost, CappedC2UCB, CombLinUCB, TopK
-from armful.radius import estimated_noise
+from armful.model.radius import estimated_noise
 from armful.testing import PolicyContract
 
 

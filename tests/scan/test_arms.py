@@ -6,8 +6,8 @@ import pytest
 from pyarrow import parquet
 
 from armful import Table
-from armful.scan import threads
-from armful.scan.parquet import ParquetTable
+from armful.scan import _threads as threads
+from armful.tables.parquet import ParquetTable
 from armful.testing import ArmsContract
 
 

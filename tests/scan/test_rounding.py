@@ -3,9 +3,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import RidgeState
-from armful.scan.looking import LARGEST_ERROR, _single_mean_and_width
-from armful.scan.memory import Memory
-from armful.scan.rounding import Rounding, growth, interval
+from armful.scan._memory import Memory
+from armful.scan._pruning import LARGEST_ERROR, _single_mean_and_width
+from armful.scan._rounding import Rounding, growth, interval
 
 
 def learned(rng, d, n, scale):

@@ -8,7 +8,7 @@ import pytest
 
 from armful import C2UCB, AtMost, EpsilonGreedy, InfeasibleError, OneOf, Policy, Quotas, Selection, TopK
 from armful.testing import ConstraintContract, PolicyContract
-from armful.testing.expectations import expect_close, expect_refusal, tail_bound
+from armful.testing._expectations import expect_close, expect_refusal, tail_bound
 
 
 def checks_of(suite):

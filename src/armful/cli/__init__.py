@@ -26,6 +26,6 @@ def main() -> None:
             f"armful: this command needs {error.name}: install the extra [experiments], "
             "in a clone by: pip install '.[experiments]'"
         )
-    from armful.cli.app import run  # noqa: PLC0415
+    from armful.cli._app import run  # noqa: PLC0415
 
     run()

@@ -2,18 +2,18 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
+from armful._signatures import missing_name
 from armful.constraints.assignment import Assignment
+from armful.constraints.base import Constraint, Limit, Selection, best_each, best_values
 from armful.constraints.cardinality import AtMost, TopK
-from armful.constraints.combined import Excluding, Requiring
 from armful.constraints.knapsack import Knapsack
 from armful.constraints.linear import Linear, overlapping_quotas
-from armful.constraints.listed import OneOf
 from armful.constraints.nested import NestedQuotas
+from armful.constraints.one_of import OneOf
 from armful.constraints.paths import Path
 from armful.constraints.quotas import Quotas
-from armful.constraints.selection import Constraint, Limit, Selection, best_each, best_values
+from armful.constraints.restricted import Excluding, Requiring
 from armful.constraints.trees import SpanningTree
-from armful.signatures import missing_name
 
 __all__ = [
     "Assignment",

@@ -11,9 +11,9 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.groups import Groups
-from armful.constraints.matching import Matcher, Pairs, largest_number, too_few_columns
-from armful.constraints.selection import (
+from armful.constraints._groups import Groups
+from armful.constraints._matching import Matcher, Pairs, largest_number, too_few_columns
+from armful.constraints.base import (
     NO_ARMS,
     Changeable,
     Limit,

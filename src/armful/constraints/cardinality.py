@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.constraints.growing import CountGrowth
-from armful.constraints.ranks import Ranks, at, largest, largest_of_one
-from armful.constraints.selection import Limit, Selection, check_indices, check_scores, repeated
+from armful.constraints._incremental import CountGrowth
+from armful.constraints._ranks import Ranks, at, largest, largest_of_one
+from armful.constraints.base import Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 from armful.randomness import Keys, Streams, as_generator, draw_key, draw_keys
 
@@ -41,7 +41,7 @@ class TopK:
         return self.best_among(check_scores(scores), draw_key(as_generator(rng)))
 
     def best_among(self, scores: FloatArray, key: Keys, places: IntArray | None = None) -> Selection:
-        """The same for some of many arms: those at `places`, ties as `randomness.lots` has it."""
+        """The same for some of many arms: those at `places`, ties as `randomness.tie_keys` has it."""
         self.refuse_misfit(scores.size)
         indices = largest_of_one(scores, self.k, key, places)
         return Selection(at(places, indices), float(np.add.reduce(scores[indices])))
@@ -108,7 +108,7 @@ class AtMost:
         return self.best_among(check_scores(scores), draw_key(as_generator(rng)))
 
     def best_among(self, scores: FloatArray, key: Keys, places: IntArray | None = None) -> Selection:
-        """The same for some of many arms: those at `places`, ties as `randomness.lots` has it."""
+        """The same for some of many arms: those at `places`, ties as `randomness.tie_keys` has it."""
         candidates = np.flatnonzero(scores >= 0)
         size = min(self.k, candidates.size)
         indices = candidates[largest_of_one(scores[candidates], size, key, at(places, candidates))]

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.constraints.knapsack_core import BITS, Problem, best_that_fits
-from armful.constraints.program_rows import TOLERANCE, whole_bound
-from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.constraints._knapsack_core import BITS, Problem, best_that_fits
+from armful.constraints._milp_rows import TOLERANCE, whole_bound
+from armful.constraints.base import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.constraints.groups import Counts, Groups, Total
-from armful.constraints.program_rows import Rows, SparseMatrix, sparse
-from armful.constraints.programs import Answer, maximise
-from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.constraints._groups import Counts, Groups, Total
+from armful.constraints._milp import Answer, maximise
+from armful.constraints._milp_rows import Rows, SparseMatrix, sparse
+from armful.constraints.base import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 

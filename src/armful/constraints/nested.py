@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armful.checks import IntArray
-from armful.constraints.groups import Counts, Groups, Level, Total, parents_of
+from armful.constraints._groups import Counts, Groups, Level, Total, parents_of
+from armful.constraints.base import Limit, check_indices
 from armful.constraints.quotas import BoundedGroups
-from armful.constraints.selection import Limit, check_indices
 from armful.errors import InfeasibleError
 
 

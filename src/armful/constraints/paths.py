@@ -10,9 +10,9 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.edges import Edges, check_given, edge_names, is_graph, keep_edges, number_nodes, some_of
-from armful.constraints.path_network import Network, reached
-from armful.constraints.selection import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.constraints._graphs import Edges, check_given, edge_names, is_graph, keep_edges, number_nodes, some_of
+from armful.constraints._path_network import Network, reached
+from armful.constraints.base import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 
@@ -142,7 +142,7 @@ class Path(Changeable):
                 stacklevel=4,
             )
         # scipy's optimisers take a third of a second to import, and few paths need them.
-        from armful.constraints.path_program import best_by_program  # noqa: PLC0415
+        from armful.constraints._path_milp import best_by_program  # noqa: PLC0415
 
         return best_by_program(network, gains, required, rng)
 

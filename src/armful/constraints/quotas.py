@@ -9,8 +9,8 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.group_growth import GroupGrowth
-from armful.constraints.groups import (
+from armful.constraints._group_growth import GroupGrowth
+from armful.constraints._groups import (
     Counts,
     Groups,
     Level,
@@ -19,8 +19,8 @@ from armful.constraints.groups import (
     best_in_levels,
     total_bounds,
 )
-from armful.constraints.ranks import Ranks, at
-from armful.constraints.selection import (
+from armful.constraints._ranks import Ranks, at
+from armful.constraints.base import (
     NO_ARMS,
     Changeable,
     Limit,
@@ -74,7 +74,7 @@ class BoundedGroups(Changeable):
         return Selection(indices, float(values[indices].sum()))
 
     def best_among(self, scores: FloatArray, key: Keys, places: IntArray | None = None) -> Selection:
-        """The same for some of many arms: those at `places`, ties as `randomness.lots` has it."""
+        """The same for some of many arms: those at `places`, ties as `randomness.tie_keys` has it."""
         total = (self._low, self._high)
         indices = best_in_levels(self._levels, total, scores, key, required=NO_ARMS, excluded=NO_ARMS, places=places)
         return Selection(at(places, indices), float(scores[indices].sum()))

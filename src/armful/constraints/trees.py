@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.edges import (
+from armful.constraints._graphs import (
     Edges,
     adjacency,
     check_given,
@@ -19,7 +19,7 @@ from armful.constraints.edges import (
     rows_of_graph,
     some_of,
 )
-from armful.constraints.selection import Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.constraints.base import Changeable, Limit, Selection, check_indices, check_scores, repeated
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
+from armful._signatures import missing_name
 from armful.environments.constrained import Budgets, Bundles, Networks, Panels, Regions
 from armful.environments.lower_bounds import CombinedLowerBound, LearningLowerBound, NoiseLowerBound
 from armful.environments.matchings import Matchings
@@ -9,7 +10,6 @@ from armful.environments.paper import PaperInstance
 from armful.environments.round import Environment, Round, played
 from armful.environments.routes import Routes
 from armful.environments.synthetic import Campaign, Slates
-from armful.signatures import missing_name
 
 __all__ = [
     "Budgets",

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from armful import checks, objectives
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint
-from armful.constraints.selection import best
+from armful.constraints.base import best
 from armful.objectives import Objective
 from armful.randomness import Keys, arm_normals, arm_uniforms, draw_key
 

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from armful import environments, policies
-from armful.experiments.mistakes import summary, told
+from armful.experiments._user_errors import summary, told
 
 PACKAGE = Path(policies.__file__).parent.parent
 

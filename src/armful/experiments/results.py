@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from armful.files.atomic_file import write_bytes
-from armful.trajectories import Trajectories
+from armful.files._atomic_file import write_bytes
+from armful.simulation.trajectories import Trajectories
 
 
 @dataclass(frozen=True)

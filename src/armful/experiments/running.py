@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Protocol
 
 from armful import checks
-from armful.experiments import cellfile
-from armful.experiments.mistakes import told
+from armful.experiments import _cell_file as cellfile
+from armful.experiments._user_errors import told
 from armful.experiments.plan import Cell
 from armful.experiments.recipe import find
 from armful.experiments.results import Result, summarise
-from armful.simulation import simulate, worker_pool
+from armful.simulation.loop import simulate, worker_pool
 
 Progress = Callable[[Result | None], None]
 """Called once for each cell: with its result when it was run, with None when it was finished before."""
@@ -23,7 +23,7 @@ Outcomes = Generator[tuple[int, Result], None, None]
 """The places of cells in a sequence with their results, as they come; closing it stops the work."""
 
 
-class Crew(Protocol):
+class Runner(Protocol):
     """Those who run cells: processes here, or the workers of a cluster."""
 
     def run(self, cells: Sequence[Cell], /) -> Outcomes:
@@ -55,16 +55,16 @@ def run_cells(
     folder: Path,
     *,
     workers: int = 1,
-    crew: Crew | None = None,
+    runner: Runner | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
     """The result of every cell, in order; each is saved in `folder` as soon as it is there.
 
     Those that `folder` holds already are taken from it, so an interrupted run goes on where it was; one whose file was
     edited runs again, and cells that differ in their names alone run once. They run in `workers` processes here, or
-    where `crew` runs them: `armful.experiments.cluster.connected` gives a cluster's.
+    where `runner` runs them: `armful.experiments._cluster.connected` gives a cluster's.
     """
-    crew = crew or Processes(workers)
+    runner = runner or Processes(workers)
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{cell.key()}.json" for cell in cells]
     results = {i: result for i, path in enumerate(paths) if (result := cellfile.load(cells[i], path))}
@@ -75,7 +75,7 @@ def run_cells(
     for i, path in enumerate(paths):
         if i not in results:
             missing.setdefault(path, []).append(i)
-    with closing(crew.run([cells[same[0]] for same in missing.values()])) as outcomes:
+    with closing(runner.run([cells[same[0]] for same in missing.values()])) as outcomes:
         for place, result in outcomes:
             path, same = list(missing.items())[place]
             cellfile.save(result, cells[same[0]], path)

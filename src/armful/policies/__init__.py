@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
+from armful._signatures import missing_name
+from armful.policies._loading import load
 from armful.policies.choice import Choice
 from armful.policies.epsilon_greedy import EpsilonGreedy
 from armful.policies.explanation import Explanation
-from armful.policies.loading import load
 from armful.policies.policy import Policy
 from armful.policies.scores import Scores
 from armful.policies.thompson import ArmwiseThompson, CombLinTS
 from armful.policies.ucb import C2UCB, CappedC2UCB, CombLinUCB
-from armful.signatures import missing_name
 
 __all__ = [
     "C2UCB",

@@ -11,7 +11,7 @@ from armful import objectives
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, Excluding, Limit, Selection
-from armful.constraints.selection import arm_names, best
+from armful.constraints.base import arm_names, best
 from armful.errors import InfeasibleError
 from armful.objectives import Objective
 from armful.policies.scores import Scores

@@ -12,24 +12,24 @@ from numpy.typing import ArrayLike
 from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray
+from armful.cluster._arms import learned_on
+from armful.cluster._chunks import is_dask
 from armful.constraints import Constraint
-from armful.constraints.selection import only_costs
+from armful.constraints.base import only_costs
+from armful.model.ridge import RidgeState
 from armful.objectives import Objective
+from armful.policies._large_scale import choose_from_many, choose_on_cluster
+from armful.policies._locks import Locks, Turn
+from armful.policies._saving import option_names, save
+from armful.policies._small_scale import arms_for, choose_from_few
+from armful.policies._warnings import Remarks
 from armful.policies.choice import Choice
-from armful.policies.from_few import arms_for, choose_from_few
-from armful.policies.from_many import choose_from_many, choose_on_cluster
-from armful.policies.remarks import Remarks
-from armful.policies.saving import option_names, save
 from armful.policies.scores import Scores
-from armful.policies.sharing import Locks, Turn
 from armful.randomness import Seed, Streams, as_generator
-from armful.ridge import RidgeState
-from armful.scan import Table
-from armful.scan.choosing import RankedConstraint
-from armful.scan.chunks import is_dask
-from armful.scan.cluster import learned_on
-from armful.scan.frames import Names, features_and_names, refuse_other_columns
-from armful.scan.many import many_arms, refuse_undivided
+from armful.scan._dispatch import many_arms, refuse_undivided
+from armful.scan._exact_choice import RankedConstraint
+from armful.tables import Table
+from armful.tables._frames import Names, features_and_names, refuse_other_columns
 
 
 class Policy:
@@ -209,7 +209,7 @@ class Policy:
     # -- many repetitions ----------------------------------------------------------------------------
 
     @property
-    def runs_together(self) -> bool:
+    def can_batch(self) -> bool:
         """Whether many repetitions can be simulated at once: `batched`, and does no more in a round than to score."""
         kind = type(self)
         for step in ("choose", "learn"):

@@ -4,10 +4,10 @@ import numpy as np
 
 from armful.arms import Arms
 from armful.checks import FloatArray
-from armful.policies.confidence import ConfidencePolicy, check_noise
+from armful.model.radius import ConstantRadius, Noise, NoiseScale, Radius, SamplingRadius
+from armful.policies._confidence import ConfidencePolicy, check_noise
 from armful.policies.policy import Policy
 from armful.policies.scores import Scores
-from armful.radius import ConstantRadius, Noise, NoiseScale, Radius, SamplingRadius
 from armful.randomness import Seed, arm_normals, draw_key
 
 

@@ -7,10 +7,10 @@ import numpy as np
 from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray
-from armful.policies.confidence import ConfidencePolicy, check_noise
+from armful.model.radius import Noise, NoiseScale
+from armful.policies._confidence import ConfidencePolicy, check_noise
 from armful.policies.policy import Policy
 from armful.policies.scores import Scores
-from armful.radius import Noise, NoiseScale
 from armful.randomness import Seed
 
 

@@ -20,8 +20,8 @@ from armful.policies import (
     EpsilonGreedy,
     Policy,
 )
-from armful.scan.choosing import RankedConstraint
-from armful.testing.expectations import expect_close, expect_read_only, expect_refusal
+from armful.scan._exact_choice import RankedConstraint
+from armful.testing._expectations import expect_close, expect_read_only, expect_refusal
 
 
 class ArmsContract:

@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint
-from armful.testing.expectations import expect_close, expect_refusal
+from armful.testing._expectations import expect_close, expect_refusal
 
 
 class Instance(NamedTuple):

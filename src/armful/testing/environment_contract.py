@@ -4,8 +4,8 @@ import numpy as np
 
 from armful.environments import Environment, Round
 from armful.policies import C2UCB
-from armful.simulation import run_alone, simulate
-from armful.trajectories import WORLD, generator
+from armful.simulation.loop import run_alone, simulate
+from armful.simulation.trajectories import WORLD, generator
 
 
 class EnvironmentContract:

@@ -12,9 +12,9 @@ from numpy.random import Generator
 from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.constraints import AtMost, Constraint, OneOf, Quotas, TopK
+from armful.model.ridge import RidgeState
 from armful.policies import Choice, Policy, load
-from armful.ridge import RidgeState
-from armful.testing.expectations import FALSE_ALARM, expect_close, expect_read_only, expect_refusal, tail_bound
+from armful.testing._expectations import FALSE_ALARM, expect_close, expect_read_only, expect_refusal, tail_bound
 from armful.theory import check_trajectory
 
 
@@ -106,7 +106,7 @@ class PolicyContract:
 
     def test_a_batch_of_repetitions_scores_as_each_alone(self) -> None:
         policy = self._experienced(seed=6)
-        if not policy.runs_together:
+        if not policy.can_batch:
             return
         rng, repetitions = np.random.default_rng(6), 7
         batch = policy.repeated([np.random.default_rng([6, i]) for i in range(repetitions)])

@@ -8,7 +8,7 @@ set does: with probability at least 1 - delta, for a radius that never falls.
 
 from typing import TYPE_CHECKING, NoReturn
 
-from armful.signatures import missing_name
+from armful._signatures import missing_name
 from armful.theory.bounds import (
     Setting,
     beta,

@@ -6,7 +6,7 @@ from typing import TypedDict, Unpack
 import numpy as np
 
 from armful import checks
-from armful import radius as radii
+from armful.model import radius as radii
 
 LN2 = math.log(2)
 

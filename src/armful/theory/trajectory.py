@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armful import checks
-from armful.blocks import row_norms
 from armful.checks import FloatArray
-from armful.ridge import RidgeState
+from armful.model._blocks import row_norms
+from armful.model.ridge import RidgeState
 from armful.theory.bounds import log_det_bound
 
 Rounds = Sequence[ArrayLike]  # one array for each round

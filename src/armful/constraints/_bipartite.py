@@ -1,0 +1,290 @@
+"""The best matching in a bipartite graph, by scipy: dense or sparse, ties at random, proved to be the best.
+
+scipy is imported where it is used: its solvers take longer to import than all of armful, and most users need none.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints._milp_rows import SparseMatrix, sparse
+
+DENSE_SHARE = 8
+"""A graph that has at least one in so many of the possible edges is solved as a dense matrix."""
+
+SMALL_MATRIX = 100_000
+"""A matrix with no more entries is solved as a dense one, however few edges there are."""
+
+BITS = 8
+"""Whole numbers that stand for weights have so many bits more than it takes to count rows and columns."""
+
+ROUNDING = 2.0**-48
+"""Dual values that differ by less than this, relative to the weights they are made of, are the same."""
+
+ALMOST_NOTHING = 5e-324
+"""Stands for a weight of 0, which scipy takes for no edge; nothing changes when it is added to a weight."""
+
+Int32Array = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Bipartite:
+    """A bipartite graph; its edges are in rising order of row, then column, and no two are the same.
+
+    row, column: `(n_edges,)`, the ends of each edge. every_row, every_column: whether each of them must be matched; if
+    only one is, it is `every_row`. Otherwise a matching may leave any of them out.
+    """
+
+    n_rows: int
+    n_columns: int
+    row: IntArray
+    column: IntArray
+    every_row: bool
+    every_column: bool
+
+    @cached_property
+    def keys(self) -> IntArray:
+        """The place of each edge in a dense matrix, `(n_edges,)`, rising."""
+        return self.row * self.n_columns + self.column
+
+    @cached_property
+    def begins(self) -> IntArray:
+        """Where the edges of each row begin, `(n_rows + 1,)`."""
+        return np.searchsorted(self.row, np.arange(self.n_rows + 1))
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether a dense matrix is the faster way."""
+        size = self.n_rows * self.n_columns
+        return size <= max(SMALL_MATRIX, DENSE_SHARE * self.row.size)
+
+    def part(self, edges: IntArray) -> "Bipartite":
+        """Return the graph of some of the edges, in rising order, with rows and columns numbered anew."""
+        rows, row = np.unique(self.row[edges], return_inverse=True)
+        columns, column = np.unique(self.column[edges], return_inverse=True)
+        return Bipartite(rows.size, columns.size, row, column, self.every_row, self.every_column)
+
+    def edges_at(self, rows: IntArray, columns: IntArray) -> IntArray:
+        """Return the edges between these rows and columns, without those that are not there."""
+        wanted = rows * self.n_columns + columns
+        if self.row.size == self.n_rows * self.n_columns:
+            return wanted
+        found: IntArray = np.minimum(np.searchsorted(self.keys, wanted), self.row.size - 1)
+        there: IntArray = found[self.keys[found] == wanted]
+        return there
+
+
+def best_matching(graph: Bipartite, weights: FloatArray, rng: Generator) -> IntArray | None:
+    """Return the edges of a matching with the largest sum of `weights` `(n_edges,)`; None if there is no matching.
+
+    Where nothing must be matched, only edges of positive weight are taken. Rows and columns are numbered at random
+    before scipy sees them, so that which of several best matchings is taken does not depend on their order.
+    """
+    if (graph.every_row and graph.n_rows > graph.n_columns) or (graph.every_column and graph.n_rows < graph.n_columns):
+        return None
+    chosen = (_dense if graph.is_dense else _sparse)(graph, weights, rng)
+    return chosen if chosen is None or graph.every_row else chosen[weights[chosen] > 0]
+
+
+def dual_values(graph: Bipartite, weights: FloatArray, chosen: IntArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return dual values of rows and columns that prove that the matching of these edges is the best, up to rounding.
+
+    They do if `u + v >= weight` on every edge, with equality on those of the matching, and where rows and columns may
+    be left out u and v are not negative, and 0 if unmatched. The least v are found by raising them from 0 (Bellman and
+    Ford's algorithm). None if there are no such values: then the matching is not the best.
+    """
+    rows, columns = graph.row[chosen], graph.column[chosen]
+    matched, u, v = np.zeros(graph.n_rows), np.zeros(graph.n_rows), np.zeros(graph.n_columns)
+    owner = np.full(graph.n_columns, -1)
+    matched[rows] = u[rows] = weights[chosen]
+    owner[columns] = rows
+    column, weight, begins = graph.column, weights, graph.begins
+    floor = -math.inf if graph.every_row else 0.0
+    rows = np.arange(graph.n_rows)
+    for sweep in range(graph.n_rows + 2):
+        if not graph.every_row and (u[rows] < -ROUNDING * np.abs(matched[rows])).any():  # better left out
+            return None
+        if sweep in (2, 4, 8, 16):  # leave out edges that are satisfied whatever happens, since v only rises
+            kept = np.flatnonzero(weight - floor > v[column])
+            column, weight, begins = column[kept], weight[kept], np.searchsorted(kept, begins)
+        sizes = begins[rows + 1] - begins[rows]
+        ends = np.cumsum(sizes)
+        edges = np.arange(int(ends[-1])) + np.repeat(begins[rows] - ends + sizes, sizes)
+        needed = weight[edges] - np.repeat(u[rows], sizes)
+        short = np.flatnonzero(needed > v[column[edges]])
+        columns, needed, edges = column[edges[short]], needed[short], edges[short]
+        real = needed - v[columns] > ROUNDING * (np.abs(weight[edges]) + np.abs(needed))
+        columns = columns[real]
+        if columns.size == 0:
+            return u, v
+        np.maximum.at(v, columns, needed[real])
+        changed = np.zeros(graph.n_columns, dtype=bool)
+        changed[columns] = True
+        columns = np.flatnonzero(changed)
+        rows = owner[columns]
+        if rows.min() < 0:  # a column that no one has would be worth something
+            return None
+        u[rows] = matched[rows] - v[columns]
+    return None
+
+
+def _dense(graph: Bipartite, weights: FloatArray, rng: Generator) -> IntArray | None:
+    """By shortest augmenting paths in a dense matrix (Crouse 2016, Jonker and Volgenant 1987)."""
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+
+    shape = (graph.n_rows, graph.n_columns)
+    values = weights if graph.every_row else np.maximum(weights, 0.0)
+    if weights.size == shape[0] * shape[1]:
+        matrix = values.reshape(shape)
+    else:
+        matrix = np.full(shape, -np.inf if graph.every_row else 0.0)
+        matrix.ravel()[graph.keys] = values
+    rows, columns = rng.permutation(graph.n_rows), rng.permutation(graph.n_columns)
+    try:
+        i, j = linear_sum_assignment(matrix[rows].take(columns, axis=1), maximize=True)
+    except ValueError:  # infeasible
+        return None
+    return graph.edges_at(rows[i], columns[j])
+
+
+def _sparse(graph: Bipartite, weights: FloatArray, rng: Generator) -> IntArray | None:
+    """By shortest augmenting paths from edge to edge (Jonker and Volgenant 1987).
+
+    scipy's function for it is several times as fast on a square graph, where it begins with an auction. But that takes
+    steps as small as differences of weights, and never ends when one is lost in rounding. So weights are first
+    rounded to whole numbers of some 20 bits. The best matching for these has dual values that bound what any edge can
+    be part of, and the few edges that could be part of a better matching are searched as they are, without an auction.
+    """
+    wanted = np.arange(weights.size) if graph.every_row else np.flatnonzero(weights > 0)
+    if wanted.size == 0:
+        return wanted
+    weights = np.ldexp(weights, -math.frexp(float(np.abs(weights).max()))[1])  # sums cannot overflow
+    unit = 2.0 ** -(BITS + math.ceil(math.log2(graph.n_rows + graph.n_columns)))
+    whole = np.rint(weights / unit)
+    exact = bool((whole * unit == weights).all())
+    rows, columns = rng.permutation(graph.n_rows), rng.permutation(graph.n_columns)
+    row, column = _inverse(rows)[graph.row[wanted]], _inverse(columns)[graph.column[wanted]]
+    chosen = duals = None
+    for matrix, complete in _square_graphs(graph, row, column, whole[wanted]):
+        found = _matched(graph, matrix, rows, columns)
+        if found is None:
+            continue
+        if exact and complete:
+            return found
+        chosen, duals = found, dual_values(graph, whole, found)
+        if duals is not None:
+            break
+    if chosen is None or exact:
+        return chosen
+    open_ = wanted if duals is None else _open_edges(graph, weights, chosen, duals[1] * unit)
+    if open_.size == 0:
+        return chosen
+    rest = graph.part(open_)
+    rows, columns = rng.permutation(rest.n_rows), rng.permutation(rest.n_columns)
+    matrix = _wide_graph(rest, _inverse(rows)[rest.row], _inverse(columns)[rest.column], weights[open_])
+    found = _matched(rest, matrix, rows, columns)
+    return None if found is None else np.concatenate([np.setdiff1d(chosen, open_), open_[found]])
+
+
+def _matched(graph: Bipartite, matrix: SparseMatrix, rows: IntArray, columns: IntArray) -> IntArray | None:
+    """Return the edges of the best full matching of a matrix, whose place (i, j) is of `rows[i]` and `columns[j]`."""
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching  # noqa: PLC0415
+
+    try:
+        i, j = min_weight_full_bipartite_matching(matrix, maximize=True)
+    except ValueError:  # there is none
+        return None
+    own = (i < graph.n_rows) & (j < graph.n_columns)
+    return graph.edges_at(rows[i[own]], columns[j[own]])
+
+
+def _open_edges(graph: Bipartite, weights: FloatArray, chosen: IntArray, v: FloatArray) -> IntArray:
+    """Return the edges in which a better matching than the chosen one can differ from it.
+
+    With u such that `u + v >= weight` on every edge, no matching is worth more than all u and v together, and one
+    with a certain edge no more than that less what the edge's u + v has over its weight. Of the edges that are left,
+    only those on alternating cycles matter: where chosen edges lead from columns to rows, and the others from rows to
+    columns, they join vertices that are strongly connected. One further vertex stands for being left out.
+    """
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    u = np.full(graph.n_rows, -np.inf if graph.every_row else 0.0)
+    firsts = graph.begins[:-1][np.diff(graph.begins) > 0]
+    highest = np.maximum.reduceat(weights - v[graph.column], firsts)
+    u[graph.row[firsts]] = np.maximum(u[graph.row[firsts]], highest)
+    gap = u.sum() + v.sum() - weights[chosen].sum()
+    gap += ROUNDING * (np.abs(u).sum() + np.abs(v).sum() + np.abs(weights[chosen]).sum())
+    within = u[graph.row] + v[graph.column] - weights <= gap
+    within[chosen] = False
+    others = np.flatnonzero(within)
+    nobody = graph.n_rows + graph.n_columns
+    row, column = np.arange(graph.n_rows), graph.n_rows + np.arange(graph.n_columns)
+    has_row, has_column = np.zeros(graph.n_rows, dtype=bool), np.zeros(graph.n_columns, dtype=bool)
+    has_row[graph.row[chosen]] = has_column[graph.column[chosen]] = True
+    leaves = row[has_row & (u <= gap) & (not graph.every_row)], column[~has_column]
+    enters = row[~has_row], column[has_column & (v <= gap) & (not graph.every_column)]
+    begins = [
+        graph.row[others],
+        column[graph.column[chosen]],
+        *leaves,
+        *(np.full(each.size, nobody) for each in enters),
+    ]
+    ends = [column[graph.column[others]], graph.row[chosen], *(np.full(each.size, nobody) for each in leaves), *enters]
+    entries = (np.concatenate(begins).astype(np.int32), np.concatenate(ends).astype(np.int32))
+    joined = sparse((np.ones(entries[0].size), entries), shape=(nobody + 1, nobody + 1))
+    part = connected_components(joined, connection="strong")[1]
+    edges = np.sort(np.concatenate([others, chosen]))
+    several = np.bincount(part) > 1
+    same = (part[graph.row[edges]] == part[column[graph.column[edges]]]) & several[part[graph.row[edges]]]
+    open_: IntArray = edges[same]
+    return open_
+
+
+def _square_graphs(
+    graph: Bipartite, row: Int32Array, column: Int32Array, weights: FloatArray
+) -> Iterator[tuple[SparseMatrix, bool]]:
+    """Yield square graphs whose full matchings are matchings of this one, and whether all of them are.
+
+    Where some vertices may be left out, a copy of the graph, with rows and columns exchanged, is put beside it, and
+    each such vertex is joined to its copy by an edge of weight 0: the best of each half is what the best of
+    the whole has in it. If it is likely that no vertex is left out, the graph by itself comes first.
+    """
+    n, m = graph.n_rows, graph.n_columns
+    nothing = 1.0 - min(float(weights.min()), 0.0)  # since scipy takes a weight of 0 for no edge
+    weights = weights + nothing
+    full = n == m and graph.every_row
+    if full or (n == m and weights.size >= 2 * n * math.log(n)):
+        yield sparse((weights, (row, column)), shape=(n, n)), full
+    if full:
+        return
+    loose = np.arange(n if graph.every_row else 0, n + m, dtype=np.int32)  # edges from a row or column to its copy
+    begins = np.concatenate([row, n + column, loose])
+    ends = np.concatenate([column, m + row, np.where(loose < n, m + loose, loose - n)])
+    values = np.concatenate([weights, weights, np.full(loose.size, nothing)])
+    yield sparse((values, (begins, ends.astype(np.int32))), shape=(n + m, n + m)), True
+
+
+def _wide_graph(graph: Bipartite, row: Int32Array, column: Int32Array, weights: FloatArray) -> SparseMatrix:
+    """Return a graph with more columns than rows whose full matchings are matchings of this one.
+
+    Where rows may be left out, each has a further column of its own.
+    """
+    n, m = graph.n_rows, graph.n_columns
+    values = np.where(weights == 0, ALMOST_NOTHING, weights)
+    if graph.every_row:
+        return sparse((values, (row, column)), shape=(n, max(m, n + 1)))
+    loose = np.arange(n, dtype=np.int32)
+    entries = (np.append(row, loose), np.append(column, m + loose))
+    return sparse((np.append(values, np.full(n, ALMOST_NOTHING)), entries), shape=(n, m + n))
+
+
+def _inverse(order: IntArray) -> Int32Array:
+    places = np.empty(order.size, dtype=np.int32)
+    places[order] = np.arange(order.size, dtype=np.int32)
+    return places

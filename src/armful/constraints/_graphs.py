@@ -1,0 +1,153 @@
+"""Graphs whose edges are the arms: nodes by number, and by name when something must be said about them."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Protocol, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints.base import check_indices, plain, with_others
+from armful.errors import InfeasibleError
+
+
+class Graph(Protocol):
+    """A graph of networkx, of any of its four kinds, or one with the same methods."""
+
+    @property
+    def nodes(self) -> Iterable[Hashable]:
+        """The nodes."""
+        ...
+
+    @property
+    def edges(self) -> Any:
+        """The edges: called, pairs of nodes; with `keys=True` on a multigraph, (tail, head, key)."""
+        ...
+
+    def is_directed(self) -> bool:
+        """Whether edges lead one way only."""
+        ...
+
+    def is_multigraph(self) -> bool:
+        """Whether edges may be parallel, and have keys."""
+        ...
+
+
+Edges = Iterable[tuple[Hashable, Hashable]] | NDArray[np.generic] | Graph
+
+
+class KeyedEdges(list[tuple[Hashable, Hashable]]):
+    """Pairs of nodes of a multigraph; keys: the key of each."""
+
+    keys: list[Hashable]
+
+
+def is_graph(edges: object) -> TypeGuard[Graph]:
+    """Whether this is a graph, not a list of edges."""
+    return all(hasattr(edges, name) for name in ("nodes", "edges", "is_directed", "is_multigraph"))
+
+
+def keep_edges(edges: Edges) -> list[tuple[Hashable, Hashable]] | NDArray[np.generic]:
+    """Return the edges as a list of pairs or an `(n_arms, 2)` array, safe from later changes."""
+    pairs: list[tuple[Hashable, Hashable]] | NDArray[np.generic]
+    if is_graph(edges):
+        pairs = _edges_of(edges)
+    elif isinstance(edges, KeyedEdges):
+        return edges
+    elif isinstance(edges, np.ndarray):
+        if edges.ndim != 2 or edges.shape[1] != 2:
+            raise ValueError(f"edges must be pairs of nodes, (n_arms, 2), got an array of shape {edges.shape}")
+        pairs = edges.copy() if edges.dtype.kind in "iubUS" else [(tail, head) for tail, head in edges.tolist()]
+    else:
+        pairs = _pairs(edges)
+    if len(pairs) == 0:
+        raise ValueError("edges must be pairs of nodes, got none")
+    return pairs
+
+
+def _edges_of(graph: Graph) -> list[tuple[Hashable, Hashable]]:
+    if not graph.is_multigraph():
+        return [(tail, head) for tail, head in graph.edges()]
+    keyed = list(graph.edges(keys=True))
+    pairs = KeyedEdges((tail, head) for tail, head, _ in keyed)
+    pairs.keys = [key for _, _, key in keyed]
+    return pairs
+
+
+def _pairs(edges: Any) -> list[tuple[Hashable, Hashable]]:
+    try:
+        pairs = list(edges)
+    except TypeError:
+        raise ValueError(f"edges must be pairs of nodes or a networkx graph, got {type(edges).__name__}") from None
+    for place, pair in enumerate(pairs):
+        try:
+            tail, head = pair
+        except (TypeError, ValueError):
+            raise ValueError(f"edges must be pairs of nodes, edge {place} is {pair!r}") from None
+        pairs[place] = (tail, head)
+    return pairs
+
+
+def edge_names(edges: Any, labels: Sequence[Hashable], ends: IntArray, arms: IntArray, *, directed: bool) -> list[str]:
+    """Return what these arms are called, like `home -> park`, or `home - park` if they lead both ways.
+
+    Edges beside one another are told apart by their keys in a multigraph, else by their numbers.
+    """
+    joins = ends if directed else np.sort(ends, axis=1)
+    beside = with_others(joins[:, 0], joins[:, 1])[arms].tolist()
+    names = []
+    for arm, (tail, head), is_one_of_many in zip(arms.tolist(), ends[arms].tolist(), beside, strict=True):
+        name = f"{plain(labels[tail])} {'->' if directed else '-'} {plain(labels[head])}"
+        if is_one_of_many:
+            name += f" ({plain(edges.keys[arm])})" if isinstance(edges, KeyedEdges) else f" (arm {arm})"
+        names.append(name)
+    return names
+
+
+def number_nodes(pairs: list[tuple[Hashable, Hashable]] | NDArray[np.generic]) -> tuple[list[Hashable], IntArray]:
+    """The nodes in order of appearance, and the number of each edge's two nodes, `(n_arms, 2)`."""
+    if isinstance(pairs, np.ndarray):
+        labels, first, codes = np.unique(pairs.ravel(), return_index=True, return_inverse=True)
+        appearance = np.argsort(np.argsort(first))
+        return labels[np.argsort(first)].tolist(), appearance[codes].astype(np.int64).reshape(-1, 2)
+    numbers: dict[Hashable, int] = {}
+    try:
+        coded = [numbers.setdefault(node, len(numbers)) for pair in pairs for node in pair]
+    except TypeError:
+        raise ValueError("nodes must be hashable labels: numbers, strings, tuples") from None
+    return list(numbers), np.array(coded, dtype=np.int64).reshape(-1, 2)
+
+
+def adjacency(tail: IntArray, head: IntArray, n_nodes: int) -> "csr_array[np.float64]":
+    """A sparse `(n_nodes, n_nodes)` with something positive wherever an edge leads."""
+    return csr_array((np.ones(tail.size), (tail.astype(np.int32), head.astype(np.int32))), shape=(n_nodes, n_nodes))
+
+
+def rows_of_graph(weights: FloatArray, heads: IntArray, begins: IntArray) -> "csr_array[np.float64]":
+    """Return a square sparse matrix whose row i holds `weights` at the columns `heads`, from `begins[i]` on.
+
+    scipy's graph algorithms take indices of 32 bits; not every version converts others by itself.
+    """
+    n_nodes = begins.size - 1
+    return csr_array((weights, heads.astype(np.int32), begins.astype(np.int32)), shape=(n_nodes, n_nodes))
+
+
+def some_of(names: Sequence[object], most: int = 5, *, bare: bool = False) -> str:
+    """Return a few of them: `'a', 'b' and 7 more`; without quotation marks if `bare`."""
+    shown = ", ".join(str(name) if bare else repr(name) for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def check_given(
+    required: ArrayLike, excluded: ArrayLike, n_arms: int, named: Callable[[IntArray], list[str]]
+) -> tuple[IntArray, IntArray]:
+    """Arms that must and must not be chosen, each once; nothing can be both. named: what arms are called."""
+    must, must_not = np.unique(check_indices(required)), np.unique(check_indices(excluded))
+    for name, arms in (("required", must), ("excluded", must_not)):
+        if arms.size and (arms[0] < 0 or arms[-1] >= n_arms):
+            raise ValueError(f"{name} arms must be from 0 to {n_arms - 1}, got {arms}")
+    both = np.intersect1d(must, must_not)
+    if both.size:
+        raise InfeasibleError(f"edges required and excluded at once: {some_of(named(both), bare=True)}")
+    return must, must_not

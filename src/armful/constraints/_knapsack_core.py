@@ -1,0 +1,221 @@
+"""The knapsack problem: dynamic programming in whole numbers; HiGHS where that takes too long, or `at_most` binds.
+
+For any prices `unit >= 0` of a unit of budget and `place >= 0` of a place among `at_most`, no set is worth more than
+`U = unit * capacity + place * at_most + sum(max(score - unit * cost - place, 0))`, and a set that disagrees with this
+relaxation about an arm is worth at least `|score - unit * cost - place|` less than U (Dantzig 1957, Balas and Zemel
+1980). Prices that make U small therefore decide every arm whose loss exceeds U minus a value already found.
+"""
+
+import math
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints._knapsack_states import Mask, States
+from armful.constraints._milp import are_whole, maximise
+from armful.constraints._milp_rows import Rows, sparse
+
+ROUNDING = 1e-11
+"""Values that differ by less, relative to their size, are equal."""
+
+BITS = 59
+"""Sums of values, and of costs, are below 2^BITS and a few more."""
+
+MOST_STATES = 2**25
+"""States of the dynamic programme in all; what needs more goes to HiGHS."""
+
+FEW_ARMS = 12
+"""Up to so many arms that could be in a best set or not, a second search takes one of all best sets at random."""
+
+CORE_SIZES = (200, 2_000)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Arms of positive score that fit one by one. scores, costs: `(n_arms,)`; costs are whole numbers."""
+
+    scores: FloatArray
+    costs: IntArray
+    capacity: int
+    at_most: int
+    deadline: float
+
+    def late(self) -> bool:
+        """Whether time is up."""
+        return time.monotonic() > self.deadline
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """What prices say. taken: `(n_arms,)`, the arms that pay. loss: `(n_arms,)`, the cost of disagreeing about one."""
+
+    unit: float
+    taken: Mask
+    loss: FloatArray
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """A set that fits, as a mask, its value, and a bound on the value of every set that fits."""
+
+    chosen: Mask
+    value: float
+    bound: float
+    proved: bool = False
+
+
+def best_that_fits(problem: Problem, rng: Generator) -> Packing:
+    """The set with the largest sum of scores; with a deadline perhaps not the best, but with a bound.
+
+    Ties are broken at random: by a second search among the best sets where few arms are in question, and by exchanging
+    chosen arms for others of the same score that fit.
+    """
+    if int(problem.costs.sum()) <= problem.capacity and problem.scores.size <= problem.at_most:
+        value = float(problem.scores.sum())
+        return Packing(np.ones(problem.scores.size, dtype=bool), value, value, proved=True)
+    found = _by_states(problem, rng)
+    if found.chosen.sum() > problem.at_most:
+        found = _by_prices(problem)[1]
+    if not (found.proved or problem.late()):
+        relaxed, other = _by_prices(problem)
+        found = other if other.value > found.value else replace(found, bound=min(found.bound, other.bound))
+        found = _by_highs(problem, relaxed, found, rng)
+    return _exchanged(problem, found, rng)
+
+
+def whole_values(scores: FloatArray) -> tuple[IntArray, float]:
+    """Scores as positive whole numbers of a unit, and the unit; the sum of all is about 2^BITS at most.
+
+    Scores that are whole numbers of some unit (1, a cent in floats that are exact, one cap for all) stay exactly what
+    they are; others are rounded, in all by less than 1e-17 of their sum for each arm.
+    """
+    normal = np.ldexp(scores, -math.frexp(float(scores.max()))[1])
+    exponent = BITS - math.frexp(float(normal.sum()))[1]
+    values = np.maximum(np.rint(np.ldexp(normal, exponent)).astype(np.int64), 1)
+    divisor = int(np.gcd.reduce(values))
+    unit = math.ldexp(divisor, math.frexp(float(scores.max()))[1] - exponent)
+    return values // divisor, unit
+
+
+def _by_states(problem: Problem, rng: Generator) -> Packing:
+    """The best set of any size by dynamic programming, or the best that it found before giving up."""
+    paid = np.flatnonzero(problem.costs > 0)
+    chosen = problem.costs == 0
+    if paid.size == 0:
+        return Packing(chosen, float(problem.scores.sum()), float(problem.scores.sum()), proved=True)
+    values, unit = whole_values(problem.scores[paid])
+    states = States(values, problem.costs[paid], problem.capacity)
+    proved = states.search(MOST_STATES, problem.late)
+    best = states.chosen()
+    most = float(values[states.taken].sum()) + states.unit * states.left
+    spare = 2**BITS // int(values.sum()) // paid.size
+    if proved and spare > 1 and states.n_undecided() <= FEW_ARMS:
+        ties = values * (spare * paid.size) + rng.integers(spare, size=paid.size)
+        known = int(values[best].sum()) * (spare * paid.size) - 1
+        states = States(ties, problem.costs[paid], problem.capacity, known)
+        if states.search(MOST_STATES, problem.late):
+            best = states.chosen()
+    chosen[paid[best]] = True
+    value = float(problem.scores[chosen].sum())
+    bound = value if proved else max(value, float(problem.scores[problem.costs == 0].sum()) + unit * most)
+    return Packing(chosen, value, bound, proved)
+
+
+def _by_prices(problem: Problem) -> tuple[Relaxation, Packing]:
+    """The price of budget that makes the bound smallest, by bisection; places go to the arms that gain most from it."""
+    scores, costs, places = problem.scores, problem.costs, problem.at_most
+    low, high = 0.0, float((scores / np.maximum(costs, 1)).max())
+    nobody = np.zeros(scores.size, dtype=bool)
+    relaxed, found = None, Packing(nobody, 0.0, math.inf)
+    for _ in range(60):
+        unit = 0.0 if relaxed is None else (low + high) / 2
+        gain = scores - unit * costs
+        place = max(float(np.partition(gain, -places)[-places]), 0.0) if places < gain.size else 0.0
+        bound = unit * problem.capacity + place * places + float(np.maximum(gain - place, 0.0).sum())
+        if relaxed is None or bound < relaxed.bound:
+            relaxed = Relaxation(unit, gain > place, np.abs(gain - place), bound)
+        order = np.argsort(-gain[gain >= place])[:places]
+        best = np.flatnonzero(gain >= place)[order]
+        spent = np.cumsum(costs[best])
+        n_fit = int(np.searchsorted(spent, problem.capacity, side="right"))
+        if float(scores[best[:n_fit]].sum()) > found.value:
+            chosen = nobody.copy()
+            chosen[best[:n_fit]] = True
+            found = Packing(chosen, float(scores[chosen].sum()), math.inf)
+        if n_fit == best.size:
+            high = unit
+            if unit == 0.0:
+                break
+        else:
+            low = unit
+        if problem.late():
+            break
+    assert relaxed is not None
+    tolerance = min(ROUNDING * relaxed.bound, 0.5 if are_whole(scores) else math.inf)
+    return relaxed, replace(found, bound=relaxed.bound, proved=found.value >= relaxed.bound - tolerance)
+
+
+def _by_highs(problem: Problem, relaxed: Relaxation, found: Packing, rng: Generator) -> Packing:
+    """The core by HiGHS: first a small one for a good value, then all arms that this value leaves undecided."""
+    slack = ROUNDING * relaxed.bound
+    for size in (*CORE_SIZES, problem.scores.size):
+        undecided = relaxed.loss <= relaxed.bound - found.value + slack
+        core = np.argsort(np.where(undecided, relaxed.loss, np.inf))[: min(size, int(undecided.sum()))]
+        found, core_bound = _with_core(problem, relaxed, found, core, rng)
+        undecided = relaxed.loss <= relaxed.bound - found.value + slack
+        undecided[core] = False
+        if not undecided.any():
+            bound = max(found.value, min(core_bound, relaxed.bound))
+            return replace(found, bound=bound, proved=core_bound <= found.value)
+        if problem.late():
+            break
+    return found
+
+
+def _with_core(
+    problem: Problem, relaxed: Relaxation, found: Packing, core: IntArray, rng: Generator
+) -> tuple[Packing, float]:
+    """The best set that agrees with the relaxation outside the core, if better, and a bound on all such sets."""
+    chosen = relaxed.taken.copy()
+    chosen[core] = False
+    capacity = problem.capacity - int(problem.costs[chosen].sum())
+    places = problem.at_most - int(chosen.sum())
+    if capacity < 0 or places < 0:
+        return found, -math.inf
+    base = float(problem.scores[chosen].sum())
+    rows = Rows(
+        sparse(np.stack([problem.costs[core].astype(np.float64), np.ones(core.size)])),
+        np.array([-math.inf, -math.inf]),
+        np.array([float(capacity), float(min(places, core.size))]),
+    )
+    time_limit = None if problem.deadline == math.inf else max(problem.deadline - time.monotonic(), 1e-3)
+    answer = maximise(problem.scores[core], rows, rng, time_limit=time_limit)
+    if answer.chosen is not None:
+        chosen[core[answer.chosen]] = True
+        value = float(problem.scores[chosen].sum())
+        if value > found.value and int(problem.costs[chosen].sum()) <= problem.capacity:
+            found = Packing(chosen, value, found.bound)
+    return found, found.value if answer.proved else base + answer.bound
+
+
+def _exchanged(problem: Problem, found: Packing, rng: Generator) -> Packing:
+    """Chosen arms and others of the same score that fit in their place, exchanged at random."""
+    scores, costs, chosen = problem.scores, problem.costs, found.chosen.copy()
+    order = rng.permutation(scores.size)
+    order = order[np.argsort(scores[order], kind="stable")]
+    same = scores[order[1:]] == scores[order[:-1]]
+    differ = chosen[order[1:]] != chosen[order[:-1]]
+    pairs = np.flatnonzero(same & differ & (rng.random(same.size) < 0.5))
+    left = problem.capacity - int(costs[chosen].sum())
+    for one, other in zip(order[pairs].tolist(), order[pairs + 1].tolist(), strict=True):
+        if chosen[one] == chosen[other]:
+            continue
+        dearer = (costs[other] - costs[one]) * (1 if chosen[one] else -1)
+        if dearer <= left:
+            chosen[one], chosen[other] = chosen[other], chosen[one]
+            left -= dearer
+    return replace(found, chosen=chosen)

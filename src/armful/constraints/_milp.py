@@ -1,0 +1,162 @@
+"""0/1 programs by HiGHS, as scipy ships it: what `Linear`, `Knapsack` and `Path` share."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints._milp_rows import EXACT, Rows
+
+TIES = 1e-10
+"""Ties are broken by adding this much of the mean score to each arm, times a random number from 0 to 1."""
+
+PRECISION = 2.0**20
+"""The largest score that HiGHS is given: it stops within 1e-6 of the best, which is 1e-12 of this."""
+
+ATTEMPTS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What HiGHS says.
+
+    chosen: the arms; None if no set is known. bound: no allowed set is worth more; infinity if that is not known.
+    infeasible: proved that there is no allowed set. proved: proved that there is no better one.
+    """
+
+    chosen: IntArray | None
+    bound: float = math.inf
+    infeasible: bool = False
+    proved: bool = False
+
+    def ratio(self, value: float) -> float:
+        """What is proved about a set of this value: `a` such that no set is worth more than `value / a`, or NaN."""
+        if self.proved or value >= self.bound:
+            return 1.0
+        return value / self.bound if value > 0 and math.isfinite(self.bound) else math.nan
+
+
+def maximise(
+    scores: FloatArray,
+    rows: Rows,
+    rng: Generator | None,
+    *,
+    fixed: FloatArray | None = None,
+    gap: float = 0.0,
+    time_limit: float | None = None,
+    presolve: bool = True,
+) -> Answer:
+    """The allowed set with the largest sum of `scores` `(n_arms,)`.
+
+    rng: for ties; without it the answer is any best set. fixed: `(n_arms,)`, 0 or 1 for arms that are out or in,
+    NaN for the others. gap: how far from the best the answer may be, relative to it. presolve: whether HiGHS
+    simplifies the program first; where that fails it is asked again without.
+    """
+    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+    given, scale = for_highs(scores, rng)
+    if not rows.is_window:
+        answer = _allowed(given, rows, rng, fixed, gap, deadline, presolve and not rows.is_large)
+        return _judged(answer, scores, answer.bound / scale)
+    answers = [_allowed(given, rows, rng, fixed, gap, deadline, simplified) for simplified in (False, True)]
+    found = [answer.chosen for answer in answers if answer.chosen is not None]
+    if not found:
+        return Answer(None, infeasible=all(answer.infeasible for answer in answers))
+    bound = _ask(given, rows, rng, fixed, gap, deadline, presolve=False, fractions=True).bound / scale
+    best = max(found, key=lambda chosen: float(scores[chosen].sum()))
+    return _judged(Answer(best), scores, bound)  # what HiGHS says is best is not believed, its relaxation is
+
+
+def _allowed(
+    scores: FloatArray,
+    rows: Rows,
+    rng: Generator | None,
+    fixed: FloatArray | None,
+    gap: float,
+    deadline: float,
+    presolve: bool,
+) -> Answer:
+    """What HiGHS says, asked until its set keeps all rows: its tolerance is larger than ours."""
+    for _ in range(ATTEMPTS):
+        answer = _ask(scores, rows, rng, fixed, gap, deadline, presolve)
+        if answer.chosen is None or not rows.excess(answer.chosen).any():
+            return answer
+        rows = rows.without(answer.chosen)
+    raise ArithmeticError(f"HiGHS gave {ATTEMPTS} sets that are not allowed: coefficients differ too much in size")
+
+
+def _judged(answer: Answer, scores: FloatArray, bound: float) -> Answer:
+    """The same; where scores are whole numbers, proved just if the bound tells the best set from the next."""
+    proved = answer.proved
+    if math.isfinite(bound) and answer.chosen is not None and scores.any() and are_whole(scores):
+        bound += TIES * abs(bound)
+        proved = bound < float(scores[answer.chosen].sum()) + 1
+    return Answer(answer.chosen, bound, answer.infeasible, proved)
+
+
+def are_whole(scores: FloatArray) -> bool:
+    """Whether scores are whole numbers whose sums are exact."""
+    return bool((np.trunc(scores) == scores).all()) and float(np.abs(scores).sum()) < EXACT
+
+
+def for_highs(scores: FloatArray, rng: Generator | None) -> tuple[FloatArray, float]:
+    """Scores of a size that HiGHS is precise for, ties broken, never below `scale * scores`; and the scale."""
+    largest = float(np.abs(scores).max(initial=0.0))
+    if largest == 0.0:
+        return (np.zeros(scores.size) if rng is None else rng.random(scores.size)), 1.0
+    exponent = max(math.floor(math.log2(largest)), -1000)
+    scaled = np.ldexp(scores, -exponent)
+    if rng is not None:
+        noise = TIES * float(np.abs(scaled).mean())
+        if are_whole(scores):  # in all below 1/4
+            noise = min(noise, math.ldexp(0.25 / scores.size, -exponent))
+        scaled += noise * rng.random(scores.size)
+    return PRECISION * scaled, PRECISION * 2.0**-exponent
+
+
+def _ask(
+    scores: FloatArray,
+    rows: Rows,
+    rng: Generator | None,
+    fixed: FloatArray | None,
+    gap: float,
+    deadline: float,
+    presolve: bool,
+    *,
+    fractions: bool = False,
+) -> Answer:
+    """What HiGHS says of the program; of its relaxation, where arms may be chosen in part, only the bound."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
+
+    rows = rows.for_highs
+    n_rows, n_arms = rows.matrix.shape
+    arms = np.arange(n_arms) if rng is None else rng.permutation(n_arms)
+    rows = rows if rng is None else rows.part(rng.permutation(n_rows))
+    free = np.full(n_arms, np.nan) if fixed is None else fixed[arms]
+    options: Any = {"mip_rel_gap": max(gap, TIES / 10)}
+    if deadline < math.inf:
+        options["time_limit"] = max(deadline - time.monotonic(), 1e-3)
+    for simplified in (True, False) if presolve else (False,):
+        result = milp(
+            -scores[arms],
+            integrality=np.full(n_arms, 0 if fractions else 1),
+            bounds=Bounds(np.where(free == 1, 1.0, 0.0), np.where(free == 0, 0.0, 1.0)),
+            constraints=LinearConstraint(rows.matrix[:, arms], rows.lower, rows.upper),
+            options=options | {"presolve": simplified},
+        )
+        if result.status in (0, 1, 2):
+            break
+    else:
+        raise ArithmeticError(f"HiGHS failed: {result.message}")
+    if fractions:
+        return Answer(None, bound=-float(result.fun) if result.status == 0 else math.inf)
+    bound = result.mip_dual_bound
+    return Answer(
+        chosen=None if result.x is None else np.sort(arms[np.asarray(result.x) > 0.5]),
+        bound=-float(bound) if bound is not None and math.isfinite(bound) else math.inf,
+        infeasible=result.status == 2,
+        proved=result.status == 0 and gap == 0.0,
+    )

@@ -1,0 +1,173 @@
+"""The rows of a 0/1 program: kept exactly where they are of whole numbers, and as HiGHS is to see them.
+
+scipy is imported where it is used: its solvers take longer to import than all of armful, and most users need none.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints._cover_cuts import cover
+
+SparseMatrix = Any
+"""A `scipy.sparse.csr_array`, whose types say less than its name."""
+
+TOLERANCE = 1e-9
+"""How far a row may be beyond its bound, relative to the numbers summed in it, unless these are whole numbers."""
+
+ROUNDING = 1e-12
+"""How far a bound that should be whole may be from it, relative to it: 0.3 * 10 is 3."""
+
+NEAR_WHOLE = 1e-3
+"""The same in all: a large bound that ends in .5 is not whole."""
+
+EXACT = 2.0**53
+"""Sums of whole numbers below this are exact in floats."""
+
+LARGE = 2**16
+"""With larger whole coefficients the presolve of HiGHS has lost sets that are allowed, best ones among them."""
+
+
+def sparse(entries: Any, shape: tuple[int, int] | None = None) -> SparseMatrix:
+    """Return a sparse matrix from all that scipy makes one of, with indices of 32 bits where they suffice.
+
+    scipy's solvers and graph algorithms are written for those; not every version converts others by itself.
+    """
+    from scipy.sparse import csr_array  # noqa: PLC0415
+
+    matrix = csr_array(entries, shape=shape)
+    if max(*matrix.shape, matrix.nnz) < 2**31:
+        matrix.indices = matrix.indices.astype(np.int32, copy=False)
+        matrix.indptr = matrix.indptr.astype(np.int32, copy=False)
+    return matrix
+
+
+def whole_bound(bounds: FloatArray, sign: float) -> FloatArray:
+    """The last whole number within each bound, upper (`sign` 1) or lower (-1): whole ones stay exactly as they are."""
+    beyond, nearest = sign * bounds, sign * np.rint(bounds)
+    with np.errstate(invalid="ignore"):  # infinite bounds stay as they are
+        near = np.abs(beyond - nearest) <= np.minimum(ROUNDING * np.abs(beyond), NEAR_WHOLE)
+    return sign * np.where(near, nearest, np.floor(beyond))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """`lower <= matrix @ x <= upper` over x in {0, 1}^n_arms; `matrix` is sparse `(n_rows, n_arms)`.
+
+    Rows of whole numbers are kept exactly, others to within `TOLERANCE`.
+    """
+
+    matrix: SparseMatrix
+    lower: FloatArray
+    upper: FloatArray
+
+    @cached_property
+    def _sizes(self) -> SparseMatrix:
+        return abs(self.matrix)
+
+    @cached_property
+    def whole(self) -> NDArray[np.bool_]:
+        """The rows whose coefficients are whole numbers, `(n_rows,)`."""
+        whole = np.ones(self.lower.size, dtype=bool)
+        whole[self._row_of_entry[self.matrix.data != np.trunc(self.matrix.data)]] = False
+        return whole
+
+    @cached_property
+    def _row_of_entry(self) -> IntArray:
+        return np.repeat(np.arange(self.lower.size), np.diff(self.matrix.indptr))
+
+    @cached_property
+    def least(self) -> FloatArray:
+        """The lower bounds as they are kept: whole where the row is."""
+        return np.where(self.whole, whole_bound(self.lower, -1.0), self.lower)
+
+    @cached_property
+    def most(self) -> FloatArray:
+        """The upper bounds as they are kept: whole where the row is."""
+        return np.where(self.whole, whole_bound(self.upper, 1.0), self.upper)
+
+    def sums(self, chosen: IntArray) -> tuple[FloatArray, FloatArray]:
+        """`matrix @ x` when these distinct arms are chosen, and the tolerance of each row, both `(n_rows,)`."""
+        x = np.zeros(self.matrix.shape[1])
+        x[chosen] = 1.0
+        return self.matrix @ x, np.where(self.whole, ROUNDING, TOLERANCE) * (self._sizes @ x)
+
+    def excess(self, chosen: IntArray) -> FloatArray:
+        """How far each row is beyond its bounds; 0 if it is kept."""
+        sums, slack = self.sums(chosen)
+        below, above = np.maximum(self.lower - sums, 0.0), np.maximum(sums - self.upper, 0.0)
+        real = ~self.whole
+        below[real & (below <= np.maximum(slack, TOLERANCE * np.abs(self.lower)))] = 0.0
+        above[real & (above <= np.maximum(slack, TOLERANCE * np.abs(self.upper)))] = 0.0
+        below[self.whole & (sums >= self.least)] = 0.0
+        above[self.whole & (sums <= self.most)] = 0.0
+        for i in np.flatnonzero(self.whole & (slack >= ROUNDING * EXACT / 2)).tolist():
+            entries = self._entries(i, chosen)
+            below[i], above[i] = (
+                max(math.fsum([sign * bound, *(-sign * entries).tolist()]), 0.0) if math.isfinite(bound) else 0.0
+                for sign, bound in ((1.0, self.least[i]), (-1.0, self.most[i]))
+            )
+        return below + above
+
+    def part(self, rows: IntArray) -> "Rows":
+        """Some of the rows."""
+        return Rows(self.matrix[rows], self.lower[rows], self.upper[rows])
+
+    def beside(self, others: "Rows") -> "Rows":
+        """These rows and the others."""
+        from scipy.sparse import vstack  # noqa: PLC0415
+
+        matrix = sparse(vstack([self.matrix, others.matrix]))
+        return Rows(matrix, np.append(self.lower, others.lower), np.append(self.upper, others.upper))
+
+    def without(self, chosen: IntArray) -> "Rows":
+        """The same, but this set, which breaks a row, is forbidden, and all others that break it in the same way."""
+        i = int(np.argmax(self.excess(chosen)))
+        if self.whole[i]:
+            signs, least = cover(self._entries(i, np.arange(self.matrix.shape[1])), self.least[i], self.most[i], chosen)
+        else:
+            signs, least = np.ones(self.matrix.shape[1]), 1.0 - chosen.size  # another arm is in, or one of these out
+            signs[chosen] = -1.0
+        return self.beside(Rows(sparse(signs[None, :]), np.array([least]), np.array([math.inf])))
+
+    def _entries(self, i: int, chosen: IntArray) -> FloatArray:
+        row = np.zeros(self.matrix.shape[1])
+        begin, end = self.matrix.indptr[i : i + 2]
+        np.add.at(row, self.matrix.indices[begin:end], self.matrix.data[begin:end])
+        return row[chosen]
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether coefficients of rows of whole numbers are so large that HiGHS makes mistakes."""
+        return bool((self.whole & (self._largest > LARGE)).any())
+
+    @cached_property
+    def is_window(self) -> bool:
+        """Whether such a row has both a lower and an upper bound: there HiGHS has called sets best that are not."""
+        both = np.isfinite(self.lower) & np.isfinite(self.upper)
+        return bool((both & self.whole & (self._largest > LARGE)).any())
+
+    @cached_property
+    def _largest(self) -> FloatArray:
+        largest = np.zeros(self.lower.size)
+        np.maximum.at(largest, self._row_of_entry, np.abs(self.matrix.data))
+        return largest
+
+    @cached_property
+    def for_highs(self) -> "Rows":
+        """Rows of whole numbers get whole bounds; large or other coefficients become 2^12, since HiGHS allows 1e-6."""
+        largest = self._largest
+        resized = (~self.whole | (largest > 2**20)) & (largest > 0)
+        factor = np.ones(self.lower.size)
+        factor[resized] = 2.0 ** (12 - np.floor(np.log2(largest[resized])))
+        entries = (self.matrix.data * factor[self._row_of_entry], self.matrix.indices, self.matrix.indptr)
+        matrix, least, most = sparse(entries, shape=self.matrix.shape), self.least * factor, self.most * factor
+        if not self.is_window:
+            return Rows(matrix, least, most)
+        free = np.full(least.size, np.inf)
+        return Rows(matrix, least, free).beside(Rows(matrix, -free, most))  # HiGHS errs less often so

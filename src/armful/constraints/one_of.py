@@ -1,0 +1,75 @@
+"""An explicit list of allowed sets."""
+
+from collections.abc import Iterable, Sequence, Set
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from armful.checks import FloatArray, IntArray
+from armful.constraints.base import Changeable, Selection, check_indices, check_scores, repeated
+from armful.errors import InfeasibleError
+from armful.randomness import as_generator
+
+
+class OneOf(Changeable):
+    """One of the `sets`, each a set or a list of arms: any family at all, solved by looking at every member.
+
+    >>> OneOf([[0, 1], [2, 3]]).best([5.0, -4.0, 1.0, 1.0]).indices
+    array([2, 3])
+    """
+
+    def __init__(self, sets: Iterable[ArrayLike | Set[int]]) -> None:
+        if not isinstance(sets, Iterable):
+            raise ValueError(f"OneOf needs a list of sets, each a list of arms, got {sets!r}")
+        self.sets = [_members(place, members) for place, members in enumerate(sets)]
+        if not self.sets:
+            raise ValueError("OneOf needs at least one set, got none")
+        for place, members in enumerate(self.sets):
+            if members.size == 0:
+                raise ValueError(f"every set of OneOf needs at least one arm, set {place} is empty")
+            if repeated(members) or members.min() < 0:
+                raise ValueError(f"a set of OneOf holds distinct arms counted from 0, set {place} is {members}")
+        self.options = {"sets": self.sets}
+        self.k = max(members.size for members in self.sets)
+        self._members = np.concatenate(self.sets)
+        self._starts = np.cumsum([0] + [members.size for members in self.sets[:-1]])
+
+    def __repr__(self) -> str:
+        return f"OneOf({len(self.sets)} sets of up to {self.k} arms)"
+
+    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
+        """The set of the largest sum."""
+        indices, values = self.best_each(check_scores(scores)[None], [as_generator(rng)])
+        return Selection(indices[0], float(values[0]))
+
+    def best_each(self, scores: FloatArray, rngs: Sequence[Generator]) -> tuple[list[IntArray], FloatArray]:
+        """The same for each row of `scores` `(repetitions, n_arms)`."""
+        if self._members.max() >= scores.shape[-1]:
+            raise InfeasibleError(f"OneOf names arm {self._members.max()}, {scores.shape[-1]} are there, from 0")
+        sums = np.add.reduceat(scores[:, self._members], self._starts, axis=-1)
+        values = sums.max(axis=-1)
+        ties = sums == values[:, None]
+        winners = ties.argmax(axis=-1)
+        for row in np.flatnonzero(ties.sum(axis=-1) > 1).tolist():
+            winners[row] = rngs[row].choice(np.flatnonzero(ties[row]))
+        return [self.sets[winner].copy() for winner in winners], values
+
+    def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
+        """The best of the sets with all the required arms and none of the excluded."""
+        sets = [s for s in self.sets if np.isin(required, s).all() and not np.isin(excluded, s).any()]
+        if not sets:
+            raise InfeasibleError("no set of OneOf has all the required arms and none of the excluded")
+        return OneOf(sets).best(scores, rng=rng)
+
+    def violation(self, indices: ArrayLike) -> float:
+        """How many arms differ from the nearest allowed set, repeated ones counted."""
+        chosen = check_indices(indices)
+        return float(min(np.setxor1d(chosen, members).size for members in self.sets) + repeated(chosen))
+
+
+def _members(place: int, members: ArrayLike | Set[int]) -> IntArray:
+    try:
+        return check_indices(members)
+    except ValueError as error:
+        raise ValueError(f"set {place} of OneOf: {error}") from None

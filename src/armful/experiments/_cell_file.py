@@ -1,0 +1,37 @@
+"""One file for each finished cell, believed only if it is what was written for this very cell."""
+
+import hashlib
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from armful.experiments.plan import Cell
+from armful.experiments.results import Result
+from armful.files._atomic_file import write_bytes
+
+
+def save(result: Result, cell: Cell, path: Path) -> None:
+    """Write the result of `cell` with a checksum, replacing an older one atomically."""
+    content = {"cell": cell.key(), "result": asdict(result)}
+    write_bytes(path, json.dumps({**content, "sha256": _checksum(content)}).encode())
+
+
+def load(cell: Cell, path: Path) -> Result | None:
+    """Return the saved result of `cell`, under the names that it has now.
+
+    None where there is no file, or one that is damaged, was edited, or belongs to another cell: then the cell is to
+    run again.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content.pop("sha256") != _checksum(content) or content["cell"] != cell.key():
+            return None
+        result = Result(**content["result"])
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return replace(result, environment=cell.environment, policy=cell.policy)
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

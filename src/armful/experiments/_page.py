@@ -1,0 +1,130 @@
+"""Self-contained HTML pages: one file, nothing fetched from anywhere."""
+
+import base64
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+from armful.experiments._pairs import Difference
+
+STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.55 system-ui, sans-serif; color: #1c1c1c; background: #fff; max-width: 60rem; margin: 2rem auto;
+       padding: 0 1.2rem; }
+h1 { font-size: 1.7rem; line-height: 1.25; } h2 { font-size: 1.25rem; margin-top: 2.6rem; }
+figure { margin: 1.2rem 0; } figure img { width: 100%; max-width: 46rem; height: auto; }
+figcaption, .note { color: #555; font-size: .93rem; }
+.warning { border-left: 4px solid #d55e00; padding: .1rem 0 .1rem .8rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .93rem; margin: .8rem 0; }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e2e2e2; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; padding-left: 0; }
+th { border-bottom: 2px solid #888; font-weight: 600; white-space: normal; vertical-align: bottom; max-width: 9rem; }
+ul { padding-left: 1.3rem; } code { overflow-wrap: anywhere; } th code, td code { overflow-wrap: normal; }
+code { background: #f3f3f3; padding: 0 .25em; border-radius: 3px; } li { margin: .25rem 0; }
+@media (max-width: 30rem) { body { margin: 1rem auto; padding: 0 .8rem; } table { font-size: .85rem; }
+       th, td { padding: .25rem .4rem; } th { min-width: 4.6rem; } }
+"""
+
+
+def page(title: str, parts: Iterable[str]) -> str:
+    """A whole document."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
+        + "\n".join(parts)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def heading(text: str) -> str:
+    """The title of a section."""
+    return f"<h2>{escape(text)}</h2>"
+
+
+def paragraph(text: str, note: bool = False) -> str:
+    """Plain text; what stands between backquotes is code."""
+    return f"<p{' class=note' if note else ''}>{_inline(text)}</p>"
+
+
+def lead(words: str, text: str) -> str:
+    """A paragraph that begins with a few words in bold."""
+    return f"<p><strong>{escape(words)}</strong> {_inline(text)}</p>"
+
+
+def warning(text: str) -> str:
+    """A paragraph that is not to be missed."""
+    return f"<p class=warning>{_inline(text)}</p>"
+
+
+def bullets(items: Iterable[str]) -> str:
+    """A list of sentences."""
+    return "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in items) + "</ul>"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of texts; all but the first column are numbers. A wide one scrolls within the page."""
+    head = "".join(f"<th>{_inline(column)}</th>" for column in columns)
+    body = "".join("<tr>" + "".join(f"<td>{_inline(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    content = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="scroll" tabindex="0"><table>{content}</table></div>'
+
+
+def image(path: Path, caption: str) -> str:
+    """An SVG file with its caption, embedded."""
+    data = base64.b64encode(path.read_bytes()).decode()
+    text = _inline(caption)
+    return (
+        f'<figure><img alt="{escape(caption)}" src="data:image/svg+xml;base64,{data}">'
+        f"<figcaption>{text}</figcaption></figure>"
+    )
+
+
+def plus_minus(mean: float, stderr: float) -> str:
+    """A mean with its standard error, to the digits that the error leaves."""
+    if math.isnan(stderr):
+        return f"{mean:,.1f}"
+    digits = 1 if stderr < 9.95 else 0
+    return f"{mean:,.{digits}f} ± {stderr:,.{digits}f}"
+
+
+def interval(difference: Difference) -> str:
+    """A difference with the ends of its interval, to the digits that the width of it leaves."""
+    if not math.isfinite(difference.half_width):
+        return f"{difference.mean:+,.1f}"
+    digits = 1 if difference.half_width < 9.95 else 0
+    mean, low, high = (f"{value:+,.{digits}f}" for value in (difference.mean, difference.low, difference.high))
+    return f"{mean} ({low} to {high})"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence.
+
+    Examples
+    --------
+    >>> listed(["one"]), listed(["one", "two", "three"])
+    ('one', 'one, two and three')
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def code(name: str) -> str:
+    """A name to be set as code, whatever is in it."""
+    return f"`{plain(name)}`"
+
+
+def plain(text: str) -> str:
+    """Text in which a backquote is a backquote."""
+    return text.replace("`", _BACKQUOTE)
+
+
+_BACKQUOTE = "\0"
+"""Stands for a backquote that is no mark-up."""
+
+
+def _inline(text: str) -> str:
+    parts = escape(text).split("`")
+    html = "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+    return html.replace(_BACKQUOTE, "`")

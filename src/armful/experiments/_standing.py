@@ -1,0 +1,96 @@
+"""How policies did beside one another in one environment, in numbers and in sentences."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from armful.experiments import _page as page
+from armful.experiments._pairs import FEWEST, Difference, behind_the_lowest, rough
+from armful.experiments.plan import size_name
+from armful.experiments.results import Result, growth
+
+REGRET = (
+    "how much less the chosen sets were worth, in true mean rewards, than the best allowed ones, added up over all "
+    "rounds"
+)
+
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How the policies did in one environment.
+
+    sizes: the k and T it was run at, rising. policies: from the lowest regret at the last size to the highest.
+    results, behind: by policy and size; `behind` is the difference to the lowest, None for that one.
+    """
+
+    environment: str
+    sizes: list[Size]
+    policies: list[str]
+    results: dict[tuple[str, Size], Result]
+    behind: dict[tuple[str, Size], Difference | None]
+
+    @classmethod
+    def of(cls, environment: str, results: Sequence[Result]) -> "Standing":
+        """From the results of every policy at every size."""
+        by_place = {(r.policy, (r.k, r.rounds)): r for r in results}
+        sizes = sorted({(r.k, r.rounds) for r in results})
+        behind: dict[tuple[str, Size], Difference | None] = {}
+        for size in sizes:
+            here = [r for r in results if (r.k, r.rounds) == size]
+            behind |= {(r.policy, size): d for r, d in zip(here, behind_the_lowest(here), strict=True)}
+        last = [r for r in results if (r.k, r.rounds) == sizes[-1]]
+        order = [r.policy for r in sorted(last, key=lambda r: r.mean)]
+        return cls(environment, sizes, order, by_place, behind)
+
+    def sentences(self) -> list[str]:
+        """Who lost least at each size, and from whom the runs do not tell it apart."""
+        return [f"{size_name(*size)}: {self._sentence(size)}" for size in self.sizes]
+
+    def _sentence(self, size: Size) -> str:
+        differences = {policy: self.behind[policy, size] for policy in self.policies}
+        best = next(policy for policy, difference in differences.items() if difference is None)
+        result = self.results[best, size]
+        lost = page.plus_minus(result.mean, result.stderr)
+        if len(self.policies) == 1:
+            return f"{page.code(best)} lost {lost}."
+        lost_least = f"{page.code(best)} lost least, {lost}"
+        unclear = {policy: d for policy, d in differences.items() if d is not None and not d.is_clear}
+        if not unclear:
+            return f"{lost_least}, clearly less than all others."
+        if result.runs < FEWEST:
+            return f"{lost_least}; it takes {FEWEST} runs at least to tell policies apart."
+        others = page.listed(
+            [f"{page.code(name)} ({rough(d.runs_needed)} runs might be enough)" for name, d in unclear.items()]
+        )
+        return f"{lost_least}; {result.runs} runs are too few to tell it from {others}."
+
+    def regret_table(self) -> str:
+        """Mean regret and its standard error by policy and size, and how it grows."""
+        several = len(self.sizes) > 1
+        rows = []
+        for policy in self.policies:
+            mine = [self.results[policy, size] for size in self.sizes]
+            row = [page.code(policy), *(page.plus_minus(result.mean, result.stderr) for result in mine)]
+            if several:
+                fit = growth(mine)
+                row.append("-" if fit is None else f"{fit.exponent:.2f} ± {fit.stderr:.2f}")
+            rows.append(row)
+        return page.table(["regret", *self._columns(), *(["growth exponent"] if several else [])], rows)
+
+    def differences(self) -> list[str]:
+        """How far each policy is behind the lowest, with intervals, and how to read them."""
+        if len(self.policies) == 1:
+            return []
+        rows = []
+        for policy in self.policies:
+            each = [self.behind[policy, size] for size in self.sizes]
+            rows.append([page.code(policy), *("lowest" if d is None else page.interval(d) for d in each)])
+        note = (
+            "Regret beyond the lowest, run by run, with its interval: 95 % for all pairs of policies in a column at "
+            "once. Where an interval includes 0, these runs do not tell the two apart."
+        )
+        return [page.paragraph(note, note=True), page.table(["beyond the lowest", *self._columns()], rows)]
+
+    def _columns(self) -> list[str]:
+        return [size_name(*size) for size in self.sizes]

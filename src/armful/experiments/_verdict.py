@@ -1,0 +1,139 @@
+"""The reproduction in a few sentences: what the paper expects, what came, and where armful differs."""
+
+from collections.abc import Sequence
+
+from armful.experiments._page import code, listed, plus_minus
+from armful.experiments._pairs import FEWEST, Difference, difference
+from armful.experiments._reproduction import KINDS, ROUNDS_PER_K, Reproduction
+from armful.experiments._standing import Standing
+from armful.experiments.results import Result
+
+PAPERS_RULE, OURS = "CappedC2UCB-paper", "CappedC2UCB"
+
+ALIKE = 1.15
+"""Policies whose regret is within this factor of the lowest are "almost the same"."""
+
+OPEN = 0.25
+"""Where armful's rule may have lost by more than this part of the paper's regret, nothing is said of the two."""
+
+EXPECTED = (
+    "The paper expects the regret (what is lost against always choosing the best allowed set: lower is better) of its "
+    f"own rule, here {code(PAPERS_RULE)}, to grow most slowly on the grouped type as k, the number of arms chosen in "
+    "each of T rounds, grows, and all policies but epsilon-greedy to be almost the same on the uniform type."
+)
+
+
+def verdict(reproduction: Reproduction) -> list[str]:
+    """Return three sentences: what was expected, what came, and where armful differs from the paper."""
+    return [EXPECTED, came(reproduction), differs(reproduction)]
+
+
+def came(reproduction: Reproduction) -> str:
+    """Return what came out at the largest size for the paper's own policies."""
+    k = max(reproduction.protocol.sizes)
+    of_paper = {
+        kind: [r for r in reproduction.of(kind) if r.k == k and r.policy != OURS] for kind in ("grouped", "uniform")
+    }
+    grouped_as_expected, grouped = _lowest_is_the_papers(of_paper["grouped"])
+    uniform_as_expected, uniform = _almost_the_same(of_paper["uniform"])
+    begin = ("That is not what came", "Half of that came", "That is what came")[
+        grouped_as_expected + uniform_as_expected
+    ]
+    runs = reproduction.protocol.runs
+    return (
+        f"{begin} (k = {k}, T = {ROUNDS_PER_K * k}, {runs} run{'s' * (runs > 1)}): on the grouped type {grouped}; "
+        f"on the uniform type {uniform}."
+    )
+
+
+def differs(reproduction: Reproduction) -> str:
+    """Return how armful's rule did beside the paper's at every size and on both types."""
+    begin = (
+        f"armful's own {code(OURS)} clips every score at B, the largest mean reward, and breaks ties there by the "
+        "estimate, where the paper's rule lifts every uncertain arm to B"
+    )
+    runs = reproduction.protocol.runs
+    if runs < FEWEST:
+        return f"{begin}; it takes {FEWEST} runs at least to tell the two apart."
+    pairs = rule_differences(reproduction)
+    above = _places([place for place, (d, _) in pairs.items() if d.low > 0])
+    below = _places([place for place, (d, _) in pairs.items() if d.high < 0])
+    worst = max(d.high / papers.mean for d, papers in pairs.values())
+    at_most = f" (with 95 % confidence at most {100 * worst:.0f} % more, at any size)" if worst > 0 else ""
+    if above:
+        return f"{begin}; it lost clearly more than the paper's rule with {above}{at_most}."
+    if worst > OPEN:
+        return f"{begin}; {runs} runs are too few to say whether it lost more than the paper's rule{at_most}."
+    clearly = f", and clearly less with {below}" if below else ""
+    return (
+        f"{begin}; up to noise it lost no more than the paper's rule at every size and on both types{clearly}{at_most}."
+    )
+
+
+def rule_differences(reproduction: Reproduction) -> dict[tuple[str, int], tuple[Difference, Result]]:
+    """Return how much more armful's rule lost than the paper's, and the paper's result, by type and k.
+
+    The intervals hold at once for all types and sizes.
+    """
+    sizes = sorted(reproduction.protocol.sizes)
+    found = {}
+    for kind in KINDS:
+        ours, papers = ({r.k: r for r in reproduction.of(kind, policy)} for policy in (OURS, PAPERS_RULE))
+        for k in sizes:
+            found[kind, k] = difference(ours[k], papers[k], n_pairs=len(KINDS) * len(sizes)), papers[k]
+    return found
+
+
+def too_few_runs(reproduction: Reproduction) -> list[str]:
+    """Return, for each type at the largest size, which policies the runs do not tell from the lowest."""
+    found = []
+    for kind in KINDS:
+        standing = Standing.of(kind, reproduction.of(kind))
+        differences = [standing.behind[policy, standing.sizes[-1]] for policy in standing.policies]
+        if any(d is not None and not d.is_clear for d in differences):
+            found.append(f"{kind.capitalize()} type, {standing.sentences()[-1]}")
+    return found
+
+
+def _lowest_is_the_papers(results: Sequence[Result]) -> tuple[bool, str]:
+    """Whether the paper's rule lost least, or may have, and the words for it."""
+    first, second = sorted(results, key=lambda result: result.mean)[:2]
+    n_pairs = len(results) * (len(results) - 1) // 2
+    papers = next(result for result in results if result.policy == PAPERS_RULE)
+    lost = plus_minus(papers.mean, papers.stderr)
+    if first is papers:
+        clear = difference(second, papers, n_pairs).is_clear
+        doubt = "" if clear else ", which these runs do not tell apart"
+        return True, f"it lost least, {lost}, and {code(second.policy)} next, {_times(second, papers)}{doubt}"
+    clear = difference(papers, first, n_pairs).is_clear
+    if clear:
+        return False, f"{code(first.policy)} lost least, and the paper's rule {_times(papers, first)}"
+    return True, (
+        f"{code(first.policy)} lost least, and the paper's rule {_times(papers, first)}, "
+        "which these runs do not tell apart"
+    )
+
+
+def _almost_the_same(results: Sequence[Result]) -> tuple[bool, str]:
+    """Whether all but epsilon-greedy lost about as much, and the words for it."""
+    lowest = min(results, key=lambda result: result.mean)
+    others = sorted((r for r in results if r.policy != "EpsilonGreedy"), key=lambda r: r.mean)
+    alike = [r for r in others if r.mean <= ALIKE * lowest.mean]
+    if len(alike) == len(others):
+        most = others[-1].mean / lowest.mean
+        return True, f"all {len(others)} policies but epsilon-greedy lost at most {most:.2f} times the lowest"
+    worst = others[-1]
+    return False, (
+        f"{code(lowest.policy)} lost least, {len(alike)} of the {len(others)} policies but epsilon-greedy at most "
+        f"{ALIKE} times as much, and {code(worst.policy)} {_times(worst, lowest)}"
+    )
+
+
+def _times(result: Result, other: Result) -> str:
+    return f"{result.mean / other.mean:.2f} times as much"
+
+
+def _places(places: Sequence[tuple[str, int]]) -> str:
+    """Types and sizes in words, like "k = 2 and 4 on the grouped type"."""
+    by_kind = {kind: [str(k) for each, k in places if each == kind] for kind in KINDS}
+    return listed([f"k = {listed(sizes)} on the {kind} type" for kind, sizes in by_kind.items() if sizes])

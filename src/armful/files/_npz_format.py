@@ -1,0 +1,136 @@
+"""The files armful writes: a zip of .npy arrays (numpy's own .npz) with a JSON header, never pickle.
+
+Anything that reads .npz reads them. The header is the array `header.json`, a string, and says what the
+file holds (`kind`) and by which version of the layout it was written (`version`).
+"""
+
+import json
+import math
+import os
+import stat
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armful.errors import FileFormatError
+from armful.files._atomic_file import kind_of, replacing
+
+VERSION = 1
+MOST_MEMBERS = 100
+MOST_ENTRIES = 1 << 40
+"""Along an axis; some axes of an empty array take no room in the file."""
+LONGEST_WORD = 200
+"""Of what a file says, in letters, that is repeated in an error."""
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Arrays) -> None:
+    """Write the file, replacing an older one at `path` atomically."""
+    target = _path(path)
+    text = json.dumps({"format": "armful", "kind": kind, "version": VERSION, **header}, default=_as_json)
+    members = {"header.json": np.array(text), **arrays}
+    with replacing(target) as part:
+        part.needs = sum(array.nbytes for array in members.values())
+        with os.fdopen(part.descriptor, "wb", closefd=False) as file, zipfile.ZipFile(file, "w") as archive:
+            for name, array in members.items():
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the header and the arrays of a file of this `kind`; `FileFormatError` says what is wrong with another.
+
+    Nothing is read before what the file declares is known to fit into it, and no array before the header is
+    understood: so no file takes more memory than its own size.
+    """
+    path = _path(path)
+    try:
+        _refuse_special(path)
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            members = _members(archive, os.fstat(file.fileno()).st_size)
+            header = json.loads(str(_array(archive, members.pop("header.json"))))
+            _refuse_header(path, header, kind)
+            return header, {name: _array(archive, member) for name, member in members.items()}
+    except FileFormatError:
+        raise
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} is not there") from None
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{path} is a folder; a file that armful saved is expected") from None
+    except PermissionError:
+        raise PermissionError(f"there is no right to read {path}") from None
+    except Exception:  # numpy, zipfile and zlib meet damage with a dozen kinds of exception
+        raise FileFormatError(f"{path} is not an armful file, or it is damaged") from None
+
+
+def short(value: object) -> str:
+    """Return what a file says as part of a sentence: on one line, and not longer than that."""
+    text = " ".join(str(value).split())
+    return text if len(text) <= LONGEST_WORD else f"{text[:LONGEST_WORD]}..."
+
+
+def _refuse_special(path: Path) -> None:
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(path)
+    if not stat.S_ISREG(mode):  # to open a pipe may wait for ever
+        raise FileFormatError(f"{path} is a {kind_of(mode)}; a file that armful saved is expected")
+
+
+def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """The arrays by name, if they can all be in a file of this size."""
+    members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+    stored = all(member.compress_type == zipfile.ZIP_STORED for member in members.values())
+    if not stored or len(members) != len(archive.infolist()) or len(members) > MOST_MEMBERS:
+        raise ValueError("compressed, twice the same name, or too many")
+    if sum(member.file_size for member in members.values()) > size:
+        raise ValueError("larger than the file")
+    return members
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    """An array of numbers or a string, whose size is that of the member."""
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        shape, by_columns, dtype = readers[version](file)
+        n_bytes = member.file_size - file.tell()
+        if dtype.hasobject or dtype.kind not in "biufU" or min(shape, default=0) < 0:
+            raise ValueError("not numbers")
+        if math.prod(shape) * dtype.itemsize != n_bytes or max(shape, default=0) > MOST_ENTRIES:
+            raise ValueError("of another size")
+        data = file.read(n_bytes)
+        if file.read(1) or len(data) != n_bytes:  # reading to the end also checks the checksum
+            raise ValueError("cut off")
+    array = np.frombuffer(bytearray(data), dtype=dtype)
+    return array.reshape(shape, order="F" if by_columns else "C")
+
+
+def _refuse_header(path: Path, header: Any, kind: str) -> None:
+    if not isinstance(header, dict) or header.get("format") != "armful":
+        raise FileFormatError(f"{path} is not an armful file")
+    version = header.get("version")
+    if version != VERSION:
+        raise FileFormatError(
+            f"{path} has layout version {short(version)}; this armful reads version {VERSION}: upgrade armful"
+        )
+    if header.get("kind") != kind:
+        raise FileFormatError(f"{path} holds a {short(header.get('kind'))}, expected a {kind}")
+
+
+def _path(path: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(path)
+    except TypeError:
+        raise ValueError(f"expected the path of a file, got {path!r}") from None
+
+
+def _as_json(value: object) -> object:
+    """Numbers and arrays of numpy, which json does not know, as lists and numbers."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")

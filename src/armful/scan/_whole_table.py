@@ -1,0 +1,72 @@
+"""All arms of a table, seen as one."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from armful.arms import Arms
+from armful.checks import FloatArray, IntArray
+from armful.model._blocks import BLOCK, row_norms
+from armful.model.ridge import RidgeState
+from armful.scan._threads import in_threads
+from armful.tables.rows import Rows, blocks_of
+
+
+class WholeTable(Arms):
+    """All arms of a table, as a policy or a constraint that needs to see all of them sees them.
+
+    Some numbers for each arm are held in memory; the features only if they are asked for.
+    """
+
+    def __init__(self, table: Rows, state: RidgeState, caps: FloatArray | None = None) -> None:
+        self.table, self.state, self.caps = table, state, caps
+        self.places = np.arange(table.n_arms)
+        self.some_of_many = table.n_arms > BLOCK
+
+    @cached_property
+    def X(self) -> FloatArray:  # type: ignore[override]
+        """All rows, `(n_arms, n_features)`."""
+        return np.asarray(self.table.rows(0, self.table.n_arms), dtype=np.float64)
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms there are."""
+        return self.table.n_arms
+
+    @cached_property
+    def mean_and_width(self) -> tuple[FloatArray, FloatArray]:
+        """Block by block."""
+        mean, width = np.empty(self.n_arms), np.empty(self.n_arms)
+
+        def fill_in(block: slice) -> None:
+            mean[block], width[block] = self._part(block).mean_and_width
+
+        blocks = blocks_of(self.table)
+        for _ in in_threads(fill_in, blocks, len(blocks)):
+            pass
+        return mean, width
+
+    @cached_property
+    def norm(self) -> FloatArray:
+        """Block by block."""
+        return np.concatenate([row_norms(np.asarray(self._rows(block))) for block in blocks_of(self.table)])
+
+    def project(self, theta: FloatArray) -> FloatArray:
+        """Block by block."""
+        return np.concatenate([self._part(block).project(theta) for block in blocks_of(self.table)])
+
+    def ids_of(self, indices: IntArray) -> list[Any] | None:
+        """Return the ids of some arms; None if the table has none."""
+        ids = self.table.ids_of(indices)
+        return None if ids is None else ids.tolist()
+
+    def rows(self, indices: IntArray) -> FloatArray:
+        """The features of some arms."""
+        return self.table.take(indices)
+
+    def _part(self, block: slice) -> Arms:
+        return Arms(self._rows(block), self.state, places=self.places[block] if self.some_of_many else None)
+
+    def _rows(self, block: slice) -> FloatArray:
+        return np.asarray(self.table.rows(block.start, block.stop), dtype=np.float64)

@@ -1,0 +1,169 @@
+"""The loop: a policy in a world, for many repetitions."""
+
+import copy
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing.connection import wait
+from typing import Any, Protocol
+
+from armful import checks
+from armful.checks import FloatArray
+from armful.constraints import Constraint
+from armful.environments import Environment, played
+from armful.policies import Choice, Policy
+from armful.simulation._batched import run_batched
+from armful.simulation.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
+
+BATCH = 50
+"""Repetitions run together. Fixed, so that the result does not depend on the number of workers."""
+
+
+class Learner(Protocol):
+    """Anything that chooses and learns can be simulated; a `Policy` is simulated faster, many repetitions at once."""
+
+    def choose(self, X: FloatArray, constraint: Constraint, /) -> Choice:
+        """Choose a set of rows of `X`."""
+        ...
+
+    def learn(self, features: FloatArray, rewards: FloatArray, /) -> None:
+        """Learn what the chosen arms paid."""
+        ...
+
+
+def simulate(
+    policy: Policy | Learner,
+    environment: Environment,
+    rounds: int,
+    repetitions: int = 100,
+    seed: int = 0,
+    *,
+    workers: int = 1,
+) -> Trajectories:
+    """Let a policy learn in a world, from what it knows now, in independent repetitions; `policy` stays as it is.
+
+    Repetition i of every policy under the same `seed` meets the same arms and the same noise, so that policies compare
+    in pairs. `workers` processes share the repetitions; their number does not change the result. A script that asks
+    for more than one needs the usual `if __name__ == "__main__":`, and typing at a prompt is no script.
+
+    >>> from armful import C2UCB
+    >>> from armful.environments import Slates
+    >>> result = simulate(C2UCB(n_features=10, radius=1.0), Slates(), rounds=20, repetitions=10, seed=0)
+    >>> result.regret.shape, bool(result.regret[:, -5:].mean() < result.regret[:, :5].mean())
+    ((10, 20), True)
+    """
+    checks.count("rounds", rounds)
+    checks.count("repetitions", repetitions)
+    checks.count("seed", seed, minimum=0)
+    _refuse_without("policy", policy, "choose", "learn")
+    _refuse_without("environment", environment, "rounds", "n_features")
+    if isinstance(policy, Policy) and policy.n_features != environment.n_features:
+        raise ValueError(f"the policy has {policy.n_features} features, the environment {environment.n_features}")
+    refuse_too_many(repetitions, rounds, "repetitions")
+    batches = [range(i, min(i + BATCH, repetitions)) for i in range(0, repetitions, BATCH)]
+    if checks.count("workers", workers) == 1:
+        return Trajectories.joined([run_batch(policy, environment, rounds, seed, batch) for batch in batches])
+    with worker_pool(min(workers, len(batches))) as pool:
+        jobs = [pool.submit(run_batch, policy, environment, rounds, seed, batch) for batch in batches]
+        return Trajectories.joined([job.result() for job in jobs])
+
+
+def refuse_too_many(repetitions: int, rounds: int, called: str = "runs") -> None:
+    """Refuse more repetitions and rounds than memory holds: regret, rewards, arms pulled, and what is made of them."""
+    checks.fits_in_memory(f"{repetitions} {called} of {rounds} rounds", 7 * repetitions * rounds)
+
+
+def _refuse_without(what: str, given: object, *needed: str) -> None:
+    if isinstance(given, type) or not all(hasattr(given, name) for name in needed):
+        raise ValueError(f"{what} must be an object that has {' and '.join(needed)}, got {given!r}")
+
+
+def run_batch(
+    policy: Policy | Learner, environment: Environment, rounds: int, seed: int, repetitions: range
+) -> Trajectories:
+    """The given repetitions, together if the policy can."""
+    if isinstance(policy, Policy) and policy.can_batch:
+        return run_batched(policy, environment, rounds, seed, repetitions)
+    return Trajectories.joined([run_alone(policy, environment, rounds, seed, i) for i in repetitions])
+
+
+def run_alone(
+    policy: Policy | Learner, environment: Environment, rounds: int, seed: int, repetition: int
+) -> Trajectories:
+    """One repetition by the plain loop: the truth that `run_batched` is tested against."""
+    learner: Any = copy.deepcopy(policy)
+    if hasattr(learner, "rng"):
+        learner.rng = generator(seed, repetition, POLICY)
+    noise = generator(seed, repetition, NOISE)
+    result = Trajectories.empty(1, rounds)
+    for t, shown in enumerate(played(environment, rounds, generator(seed, repetition, WORLD))):
+        worth = {} if shown.objective is None else {"objective": shown.objective}
+        choice = learner.choose(shown.features, shown.constraint, **worth)
+        rewards = shown.rewards(noise, choice.indices)
+        learner.learn(choice.features, rewards)
+        result.regret[0, t] = shown.to_beat() - shown.worth(choice.indices)
+        result.rewards[0, t], result.pulled[0, t] = rewards.sum(), choice.indices.size
+    return result
+
+
+@contextmanager
+def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes with BLAS at one thread each, so that they do not fight over the cores."""
+    limits = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    before = {name: os.environ.get(name) for name in limits}
+    others = set(multiprocessing.active_children())
+    os.environ.update(limits)  # BLAS reads them when a worker starts
+    try:
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _end_with_the_parent) as pool:
+            with _interrupts_ignored():  # which the workers inherit: an interrupt is for the one who waits for them
+                for _ in range(workers):
+                    pool.submit(int)
+            try:
+                yield pool
+            except BrokenProcessPool:
+                raise ChildProcessError(
+                    "a worker process ended before its work was done: there was not enough memory, or what it is to "
+                    'run cannot be imported from a file, above `if __name__ == "__main__":`'
+                ) from None
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for worker in set(multiprocessing.active_children()) - others:
+                    worker.terminate()
+                raise
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _end_with_the_parent() -> None:
+    """In a worker: end at once when the process that started it is gone, however it ended."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    gone = parent.sentinel
+
+    def watch() -> None:
+        wait([gone])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)

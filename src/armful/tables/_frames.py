@@ -1,0 +1,112 @@
+"""DataFrames and Arrow tables as arrays of features, and the names of their columns."""
+
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armful.tables._columns import arrow, listed
+
+Names = tuple[str, ...]
+
+
+def features_and_names(X: Any) -> tuple[Any, Names | None]:
+    """Return features as armful computes with them, and the names of their columns, None where they have none.
+
+    What has no columns comes back as it is. A DataFrame (of pandas, polars or alike), an Arrow table or stream comes
+    back as an array; names that are not all strings, like the numbers that pandas gives by default, are none.
+
+    Raises
+    ------
+    ValueError
+        A column is not of numbers; it is named.
+    """
+    if isinstance(X, np.ndarray | list | tuple):
+        return X, None
+    if type(X).__name__ == "LazyFrame":
+        raise ValueError("features must be there already, got a LazyFrame: pass what its .collect() gives")
+    origin = type(X).__module__.partition(".")[0]
+    if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "column_names") and origin not in ("pandas", "polars"):
+        X = arrow().table(X)
+    columns = getattr(X, "column_names", None)
+    columns = getattr(X, "columns", None) if columns is None else columns
+    if columns is None or np.ndim(columns) != 1:
+        return X, None
+    names = list(columns)
+    known = tuple(names) if all(isinstance(name, str) for name in names) else None
+    return _as_array(X, names), known
+
+
+def refuse_other_columns(known: Names | None, names: Names | None) -> None:
+    """Refuse columns of other names, or in another order, than those that were learned from."""
+    if known is None or names is None or known == names:
+        return
+    missing, unknown = [name for name in known if name not in names], [name for name in names if name not in known]
+    if missing or unknown:
+        what = [f"{listed(missing)} missing"] * bool(missing) + [f"{listed(unknown)} not known"] * bool(unknown)
+        differ = " and ".join(what)
+    else:
+        i = next((i for i, pair in enumerate(zip(known, names, strict=False)) if pair[0] != pair[1]), len(known))
+        differ = f"the order differs from column {i} on"
+    raise ValueError(
+        f"columns must be those that the policy knows, {listed(known)}, got {listed(names)} ({differ}): pick them in "
+        "that order, like X[policy.columns]"
+    )
+
+
+def _as_array(X: Any, names: list[Any]) -> NDArray[Any]:
+    """The columns side by side, `(n, d)`."""
+    if hasattr(X, "head"):  # of pandas or polars, which are faster at numbers alone; as a whole, dates would be numbers
+        kinds = {np.asarray(column).dtype.kind for column in _columns(X.head(0), names)}
+        if kinds <= set("biuf"):
+            return np.asarray(X)
+    columns = [np.asarray(column) for column in _columns(X, names)]
+    numbers = [_numbers(column) for column in columns]
+    wrong = [
+        f"{name!r} ({_kind(column)})"
+        for name, column, as_numbers in zip(names, columns, numbers, strict=True)
+        if as_numbers is None
+    ]
+    if wrong:
+        more = f" and {len(wrong) - 10:,} more" if len(wrong) > 10 else ""
+        raise ValueError(
+            f"features must be numbers, and the {type(X).__name__} has {', '.join(wrong[:10])}{more}: encode them as "
+            "numbers, or leave them out"
+        )
+    known = [column for column in numbers if column is not None]
+    return np.stack(known, axis=1).astype(np.float64, copy=False) if known else np.empty((len(X), 0))
+
+
+def _columns(X: Any, names: list[Any]) -> Iterator[Any]:
+    for place, name in enumerate(names):
+        if hasattr(X, "column_names"):  # of pyarrow
+            yield X.column(place)
+        else:
+            yield X.iloc[:, place] if hasattr(X, "iloc") else X[name]
+
+
+def _numbers(column: NDArray[Any]) -> NDArray[Any] | None:
+    """A column as numbers, NaN where there is none; None if it is of something else."""
+    if column.dtype.kind in "biuf":
+        return column
+    if column.dtype.kind != "O":
+        return None
+    values = [math.nan if _is_missing(value) else value for value in column.tolist()]
+    if not all(isinstance(value, Real | Decimal) for value in values):
+        return None
+    return np.array([float(value) for value in values])
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _kind(column: NDArray[Any]) -> str:
+    if column.dtype.kind != "O":
+        return f"{column.dtype}"
+    example = next((value for value in column.tolist() if not isinstance(value, Real) and not _is_missing(value)), None)
+    return "no numbers" if example is None else f"like {str(example)[:40]!r}"
