@@ -2,7 +2,7 @@
 
 import math
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +12,7 @@ from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, Selection
 from armful.constraints._incremental import Growth
-from armful.constraints.base import NO_ARMS, called
+from armful.constraints.base import arm_name
 from armful.errors import InfeasibleError
 from armful.model.ridge import RidgeState
 
@@ -23,19 +23,42 @@ MOST_SETS = 200_000
 """How many sets `best_by_enumeration` is willing to look at."""
 
 
-class Objective(Protocol):
-    """What a set is worth: monotone in the rewards, and changing by at most `lipschitz` per unit of a reward.
+class Objective:
+    """What a set is worth, when that is not the sum of its rewards: the base class of all objectives.
 
-    This is all that an objective of your own needs. If what an arm adds never grows as the set grows, say
-    `submodular = True`, and if it is never negative where rewards are not, `monotone = True`: greedy then knows how
-    good it is. An `extra(X)` as in `Diverse` makes it fast.
+    A subclass writes `value`, monotone in the rewards. If what an arm adds never grows as the set grows, it says
+    `submodular = True`, and if that is never negative where rewards are not, `monotone = True`: greedy then knows how
+    good it is. Replacing `extra`, as `Diverse` does, makes it fast.
+
+    Attributes
+    ----------
+    lipschitz : float
+        By how much the value changes at most when one reward changes by 1.
+    submodular, monotone : bool
+        What is known of the value as a function of the set.
     """
 
-    lipschitz: float
+    lipschitz: float = math.inf
+    submodular: bool = False
+    monotone: bool = False
 
     def value(self, rewards: FloatArray, X: FloatArray, indices: IntArray) -> float:
-        """What the set is worth, given the reward of every arm `(n_arms,)` and their features."""
-        ...
+        """Return what a set is worth.
+
+        Parameters
+        ----------
+        rewards : ndarray of shape (n_arms,)
+            The reward of every arm.
+        X : ndarray of shape (n_arms, n_features)
+            The features of every arm.
+        indices : ndarray of shape (k,)
+            The set.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define value(self, rewards, X, indices)")
+
+    def extra(self, rewards: FloatArray, X: FloatArray) -> "Extra":
+        """Return what arms add, beside their rewards, to a set that grows; by default from differences of `value`."""
+        return _Differences(self, rewards, X)
 
 
 class Extra(Protocol):
@@ -50,7 +73,7 @@ class Extra(Protocol):
         ...
 
 
-class Diverse:
+class Diverse(Objective):
     """Rewards and variety: `sum of rewards + weight/2 * log det(I + X_I X_I' / scale^2)`.
 
     weight: gamma >= 0, what variety is worth. scale: sigma > 0, how far apart features count as different.
@@ -78,7 +101,7 @@ class Diverse:
         spread = np.linalg.slogdet(np.eye(len(rows)) + rows @ rows.T)[1]
         return float(rewards[indices].sum() + self.weight / 2 * spread)
 
-    def extra(self, X: FloatArray) -> Extra:
+    def extra(self, rewards: FloatArray, X: FloatArray) -> Extra:
         """What arms add to the variety of a growing set."""
         return _Variety(X / self.scale, self.weight)
 
@@ -99,7 +122,7 @@ class _Variety:
         self._state = self._state.learn(self._rows[[arm]], [0.0])
 
 
-class Coverage:
+class Coverage(Objective):
     """Rewards and topics: `sum of rewards + weight * sum over topics of how well each is covered`.
 
     topics: `(n_arms, n_topics)`, how much each arm is about each topic, at least 0 (0 and 1 for plain membership).
@@ -132,7 +155,7 @@ class Coverage:
         """What the set is worth."""
         return float(rewards[indices].sum() + self.weight * self.covered(self.topics[indices].sum(axis=0)))
 
-    def extra(self, X: FloatArray) -> Extra:
+    def extra(self, rewards: FloatArray, X: FloatArray) -> Extra:
         """What arms add to the coverage of a growing set."""
         if len(X) != len(self.topics):
             raise ValueError(f"Coverage has topics for {len(self.topics)} arms, got {len(X)}")
@@ -175,22 +198,19 @@ def best(objective: Objective, scores: ArrayLike, X: FloatArray, constraint: Con
     only the size is limited, 1/2 under quotas (Nemhauser, Wolsey and Fisher 1978); otherwise it is unknown, NaN.
     """
     rewards = checks.vector("scores", scores, len(X))
-    grows: Any = getattr(constraint, "growth", None)
-    if grows is None:
+    growth = constraint.growth(len(X))
+    if not isinstance(objective, Objective):
         raise ValueError(
-            f"objectives work with TopK, AtMost, Quotas and NestedQuotas, restricted or not, got {constraint!r}"
+            "objective must be one of armful's or your own subclass of Objective, like Diverse(weight=1.0), "
+            f"got {objective!r}"
         )
-    growth: Growth = grows(len(X))
-    if not callable(getattr(objective, "value", None)) or isinstance(objective, type):
-        raise ValueError(f"objective must be one of armful's or your own, like Diverse(weight=1.0), got {objective!r}")
-    extra = objective.extra(X) if hasattr(objective, "extra") else _Differences(objective, rewards, X)
-    submodular = bool(getattr(objective, "submodular", False))
-    chosen = _greedy(extra, rewards, growth, rng, constraint, lazy=submodular)
+    extra = objective.extra(rewards, X)
+    chosen = _greedy(extra, rewards, growth, rng, constraint, lazy=objective.submodular)
     if constraint.violation(chosen) > 0:
         raise InfeasibleError(f"no allowed set was found under {constraint!r}; too many arms are required or excluded")
     value = objective.value(rewards, X, chosen)
-    guaranteed = submodular and getattr(objective, "monotone", False) and bool((rewards >= 0).all())
-    guaranteed = guaranteed and not getattr(constraint, "must_have", NO_ARMS).size
+    guaranteed = objective.submodular and objective.monotone and bool((rewards >= 0).all())
+    guaranteed = guaranteed and not constraint.must_have.size
     ratio = (1 - 1 / math.e if growth.counts_only else 0.5) if guaranteed else float("nan")
     return Selection(chosen, value, ratio)
 
@@ -204,10 +224,10 @@ def _greedy(
     soon as one that was looked at now is not below any bound.
     """
     chosen: list[int] = []
-    must_have: IntArray = getattr(constraint, "must_have", NO_ARMS)
+    must_have = constraint.must_have
     for arm in must_have.tolist():
         if not growth.open()[arm]:
-            which = called(constraint, arm)
+            which = arm_name(constraint, arm)
             raise InfeasibleError(f"no allowed set has all {must_have.size} required arms; {which} does not fit")
         extra.add(arm)
         growth.add(arm)

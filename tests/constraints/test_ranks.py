@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from armful import AtMost, NestedQuotas, Quotas, TopK
 from armful.constraints._ranks import largest
-from armful.randomness import draw_key
+from armful.randomness import draw_key, tie_keys
 
 
 def some_constraint(kind, n, rng):

@@ -14,8 +14,8 @@ from armful.scan import _dispatch as many
 from armful.tables import parquet as parquet_tables
 from armful.tables.parquet import ParquetTable
 from armful.tables.rows import blocks_of
-from tests.scan.plain import assert_plain
 from tests.cluster.test_cluster import workers
+from tests.scan.plain import assert_plain
 
 N, D = 1000, 5
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from armful._signatures import missing_name
 from armful.constraints.assignment import Assignment
-from armful.constraints.base import Constraint, Limit, Selection, best_each, best_values
+from armful.constraints.base import Constraint, Limit, Selection
 from armful.constraints.cardinality import AtMost, TopK
 from armful.constraints.knapsack import Knapsack
 from armful.constraints.linear import Linear, overlapping_quotas
@@ -31,8 +31,6 @@ __all__ = [
     "Selection",
     "SpanningTree",
     "TopK",
-    "best_each",
-    "best_values",
     "overlapping_quotas",
 ]
 

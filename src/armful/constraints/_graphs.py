@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.base import check_indices, plain, with_others
+from armful.constraints._checks import check_indices, plain, with_others
 from armful.errors import InfeasibleError
 
 

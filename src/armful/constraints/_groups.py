@@ -10,6 +10,7 @@ import numpy as np
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints._ranks import BoolArray, Bounds, at, by_group, largest_of_one, ranked
+from armful.constraints.base import hashable
 from armful.errors import InfeasibleError
 from armful.randomness import Keys, tie_keys
 
@@ -275,3 +276,8 @@ def parents_of(finer: Level, coarser: Level) -> IntArray:
     parents = np.zeros(len(finer.groups.labels), dtype=np.int64)
     parents[finer.groups.of_arm] = coarser.groups.of_arm
     return parents
+
+
+@hashable.register(Groups)
+def _(groups: Groups) -> Hashable:
+    return groups.kind, tuple(groups.labels), groups.of_arm.tobytes()

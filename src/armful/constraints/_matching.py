@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
 from armful.constraints._bipartite import Bipartite, best_matching
+from armful.constraints._checks import NO_ARMS
 from armful.constraints._milp import for_highs, maximise
 from armful.constraints._milp_rows import Rows, SparseMatrix, sparse
-from armful.constraints.base import NO_ARMS
 
 MOST_COPIES = 4_000_000
 """Pairs of copies of rows and columns; with more of them, a linear program over the pairs themselves is solved."""

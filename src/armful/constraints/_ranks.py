@@ -1,7 +1,7 @@
 """Arms that are in or out by their rank: what `TopK`, `AtMost`, `Quotas` and `NestedQuotas` share.
 
-Among equal scores rank is drawn by lot (`randomness.tie_keys`), a function of the arm's place: so there is one order of all
-arms, and the best set is the same however the arms are divided up and looked at.
+Among equal scores ranks are drawn at random (`randomness.tie_keys`), as a function of the arm index: so there is one
+order of all arms, and the best set is the same however the arms are divided up and looked at.
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
+from armful.constraints._checks import NO_ARMS
 from armful.randomness import Keys, TieKeys, tie_keys
 
 BoolArray = NDArray[np.bool_]
-NO_ARMS: IntArray = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)

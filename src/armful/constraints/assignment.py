@@ -11,19 +11,10 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
+from armful.constraints._checks import NO_ARMS, check_indices, check_scores, plain, repeated, with_others
 from armful.constraints._groups import Groups
 from armful.constraints._matching import Matcher, Pairs, largest_number, too_few_columns
-from armful.constraints.base import (
-    NO_ARMS,
-    Changeable,
-    Limit,
-    Selection,
-    check_indices,
-    check_scores,
-    plain,
-    repeated,
-    with_others,
-)
+from armful.constraints.base import Constraint, Limit, Selection
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 
@@ -33,7 +24,7 @@ MOST_LIMITS = 100
 MOST_NAMES = 10
 
 
-class Assignment(Changeable):
+class Assignment(Constraint):
     """Arms are pairs (row, column); each row and each column is used at most so many times.
 
     rows, columns: `(n_arms,)`, labels of any hashable type; any pairs, and a pair may be there more than once.
@@ -53,6 +44,9 @@ class Assignment(Changeable):
     >>> Assignment(workers, tasks, column_capacity=2).best([5.0, 4.0, 4.0, 1.0]).indices
     array([0, 2])
     """
+
+    always_exact = True
+    looks_at_features = False
 
     def __init__(
         self,
@@ -90,9 +84,6 @@ class Assignment(Changeable):
         if self.every_row or self.every_column:
             self._refuse_infeasible()
 
-    def __repr__(self) -> str:
-        return f"Assignment({len(self._rows.labels)} rows, {len(self._columns.labels)} columns, {self.n_arms} pairs)"
-
     @cached_property
     def k(self) -> int:
         """The size of the largest allowed set."""
@@ -109,7 +100,15 @@ class Assignment(Changeable):
         """The assignment with the largest sum of scores, in rising order of index."""
         return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
 
-    def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
+    def best_given(
+        self,
+        scores: ArrayLike,
+        rng: Generator,
+        *,
+        required: IntArray,
+        excluded: IntArray,
+        X: FloatArray | None = None,
+    ) -> Selection:
         """The best assignment with all the required pairs and none of the excluded."""
         values = check_scores(scores)
         if values.size != self.n_arms:

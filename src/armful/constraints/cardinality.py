@@ -1,8 +1,7 @@
 """So many arms, or at most so many: uniform matroids."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -10,15 +9,16 @@ from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
+from armful.constraints._checks import check_indices, check_scores, repeated
 from armful.constraints._incremental import CountGrowth
 from armful.constraints._ranks import Ranks, at, largest, largest_of_one
-from armful.constraints.base import Limit, Selection, check_indices, check_scores, repeated
+from armful.constraints.base import Limit, RankedConstraint, Selection
 from armful.errors import InfeasibleError
 from armful.randomness import Keys, Streams, as_generator, draw_key, draw_keys
 
 
-@dataclass(frozen=True)
-class TopK:
+@dataclass(frozen=True, eq=False, repr=False)
+class TopK(RankedConstraint):
     """Exactly `k` arms: the bases of a uniform matroid, solved by taking the k largest scores.
 
     The answer is in falling order of score.
@@ -27,14 +27,14 @@ class TopK:
     array([1, 2])
     """
 
+    always_exact = True
+    looks_at_features = False
+
     k: int
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checks.count("k", self.k))
-
-    def with_(self, *, k: int) -> Self:
-        """The same with another size."""
-        return replace(self, k=k)
+        object.__setattr__(self, "options", {"k": self.k})
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The k arms of the largest scores."""
@@ -56,13 +56,15 @@ class TopK:
         """For choosing from more arms than are looked at one by one."""
         return Ranks((), self.k, self.k)
 
-    def best_each(self, scores: FloatArray, rngs: Sequence[Generator]) -> tuple[IntArray, FloatArray]:
+    def best_each(
+        self, scores: FloatArray, rngs: Sequence[Generator], X: Sequence[FloatArray] | None = None
+    ) -> tuple[IntArray, FloatArray]:
         """The same for each row of `scores` `(repetitions, n_arms)`: indices `(repetitions, k)` and values."""
         self.refuse_misfit(scores.shape[-1])
         indices = largest(scores, self.k, draw_keys(Streams(rngs)))
         return indices, scores[np.arange(len(scores))[:, None], indices].sum(axis=-1)
 
-    def best_values(self, scores: FloatArray) -> FloatArray:
+    def best_values(self, scores: FloatArray, X: Sequence[FloatArray] | None = None) -> FloatArray:
         """What the best set of each row of `scores` is worth: `(repetitions,)`."""
         self.refuse_misfit(scores.shape[-1])
         others = scores.shape[-1] - self.k
@@ -84,8 +86,8 @@ class TopK:
         return [Limit(f"exactly {self.k}", TopK(self.k + 1))]
 
 
-@dataclass(frozen=True)
-class AtMost:
+@dataclass(frozen=True, eq=False, repr=False)
+class AtMost(RankedConstraint):
     """At most `k` arms, and none whose score is negative; an arm that scores exactly 0 is taken while there is room.
 
     The answer is in falling order of score, and may be empty.
@@ -94,14 +96,14 @@ class AtMost:
     array([0])
     """
 
+    always_exact = True
+    looks_at_features = False
+
     k: int
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checks.count("k", self.k))
-
-    def with_(self, *, k: int) -> Self:
-        """The same with another size."""
-        return replace(self, k=k)
+        object.__setattr__(self, "options", {"k": self.k})
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The largest scores that are not negative."""

@@ -10,14 +10,15 @@ from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
+from armful.constraints._checks import NO_ARMS, check_indices, check_scores, repeated
 from armful.constraints._knapsack_core import BITS, Problem, best_that_fits
 from armful.constraints._milp_rows import TOLERANCE, whole_bound
-from armful.constraints.base import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.constraints.base import Constraint, Limit, Selection
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 
 
-class Knapsack(Changeable):
+class Knapsack(Constraint):
     """Arms that together cost no more than the budget, and none whose score is negative.
 
     costs: `(n_arms,)`, zero or more. budget: what the chosen arms may cost together. Where all costs are whole numbers
@@ -36,6 +37,9 @@ class Knapsack(Changeable):
     >>> Knapsack([3.0, 4.0, 5.0], 7.0, at_most=1).best([2.0, 2.5, 4.0]).indices
     array([2])
     """
+
+    looks_at_features = False
+    k: int
 
     def __init__(
         self, costs: ArrayLike, budget: float, *, at_most: int | None = None, time_limit: float | None = None
@@ -65,15 +69,19 @@ class Knapsack(Changeable):
                 f"the budget is {self.budget:g}"
             )
 
-    def __repr__(self) -> str:
-        places = "" if self.at_most is None else f", at most {self.at_most}"
-        return f"Knapsack({self.costs.size} arms, budget {self.budget:g}{places})"
-
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The affordable set with the largest sum of scores, in rising order of index."""
         return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
 
-    def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
+    def best_given(
+        self,
+        scores: ArrayLike,
+        rng: Generator,
+        *,
+        required: IntArray,
+        excluded: IntArray,
+        X: FloatArray | None = None,
+    ) -> Selection:
         """The best affordable set with all the required arms and none of the excluded."""
         deadline = math.inf if self.time_limit is None else time.monotonic() + self.time_limit
         values = check_scores(scores)

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
+from armful.constraints._checks import NO_ARMS, check_indices, check_scores, repeated
 from armful.constraints._groups import Counts, Groups, Total
 from armful.constraints._milp import Answer, maximise
 from armful.constraints._milp_rows import Rows, SparseMatrix, sparse
-from armful.constraints.base import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.constraints.base import Constraint, Limit, Selection
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 
@@ -24,7 +25,7 @@ MOST_LIMITS = 100
 MOST_ROWS_EXPLAINED = 200
 
 
-class Linear(Changeable):
+class Linear(Constraint):
     """Any set of arms x in {0, 1}^n_arms with `lower <= matrix @ x <= upper`: a 0/1 program, solved by HiGHS.
 
     matrix: `(n_rows, n_arms)`, dense or scipy sparse. lower, upper: a number for all rows or `(n_rows,)`; infinity
@@ -51,6 +52,8 @@ class Linear(Changeable):
     >>> pairs.best([1.0, 5.0, 3.0, 2.0]).indices, pairs.k
     (array([1, 2]), 3)
     """
+
+    looks_at_features = False
 
     def __init__(
         self,
@@ -82,9 +85,6 @@ class Linear(Changeable):
             "names": names,
         }
 
-    def __repr__(self) -> str:
-        return f"Linear({len(self.names)} rows, {self.n_arms} arms)"
-
     @cached_property
     def k(self) -> int:
         """The size of the largest allowed set."""
@@ -100,7 +100,15 @@ class Linear(Changeable):
         """The allowed set with the largest sum of scores, in rising order of index."""
         return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
 
-    def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
+    def best_given(
+        self,
+        scores: ArrayLike,
+        rng: Generator,
+        *,
+        required: IntArray,
+        excluded: IntArray,
+        X: FloatArray | None = None,
+    ) -> Selection:
         """The best allowed set with all the required arms and none of the excluded."""
         values = check_scores(scores)
         if values.size != self.n_arms:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armful.checks import IntArray
+from armful.constraints._checks import check_indices
 from armful.constraints._groups import Counts, Groups, Level, Total, parents_of
-from armful.constraints.base import Limit, check_indices
+from armful.constraints.base import Limit
 from armful.constraints.quotas import BoundedGroups
 from armful.errors import InfeasibleError
 
@@ -63,10 +64,6 @@ class NestedQuotas(BoundedGroups):
         ]
         needed, allowed = self._refuse_misfits()
         self._set_total(total, int(needed.sum()), int(allowed.sum()))
-
-    def __repr__(self) -> str:
-        levels = ", ".join(f"{len(level.groups.labels)} by {name}" for name, level in self._named())
-        return f"NestedQuotas({levels}; {self.n_arms} arms, up to {self.k})"
 
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:
         """The groups of all levels and the total that have reached a bound, each with one more (or fewer) allowed."""

@@ -7,17 +7,22 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.base import Changeable, Selection, check_indices, check_scores, repeated
+from armful.constraints._checks import check_indices, check_scores, repeated
+from armful.constraints.base import Constraint, Selection
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 
 
-class OneOf(Changeable):
+class OneOf(Constraint):
     """One of the `sets`, each a set or a list of arms: any family at all, solved by looking at every member.
 
     >>> OneOf([[0, 1], [2, 3]]).best([5.0, -4.0, 1.0, 1.0]).indices
     array([2, 3])
     """
+
+    always_exact = True
+    looks_at_features = False
+    k: int
 
     def __init__(self, sets: Iterable[ArrayLike | Set[int]]) -> None:
         if not isinstance(sets, Iterable):
@@ -35,15 +40,14 @@ class OneOf(Changeable):
         self._members = np.concatenate(self.sets)
         self._starts = np.cumsum([0] + [members.size for members in self.sets[:-1]])
 
-    def __repr__(self) -> str:
-        return f"OneOf({len(self.sets)} sets of up to {self.k} arms)"
-
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The set of the largest sum."""
         indices, values = self.best_each(check_scores(scores)[None], [as_generator(rng)])
         return Selection(indices[0], float(values[0]))
 
-    def best_each(self, scores: FloatArray, rngs: Sequence[Generator]) -> tuple[list[IntArray], FloatArray]:
+    def best_each(
+        self, scores: FloatArray, rngs: Sequence[Generator], X: Sequence[FloatArray] | None = None
+    ) -> tuple[list[IntArray], FloatArray]:
         """The same for each row of `scores` `(repetitions, n_arms)`."""
         if self._members.max() >= scores.shape[-1]:
             raise InfeasibleError(f"OneOf names arm {self._members.max()}, {scores.shape[-1]} are there, from 0")
@@ -55,7 +59,15 @@ class OneOf(Changeable):
             winners[row] = rngs[row].choice(np.flatnonzero(ties[row]))
         return [self.sets[winner].copy() for winner in winners], values
 
-    def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
+    def best_given(
+        self,
+        scores: ArrayLike,
+        rng: Generator,
+        *,
+        required: IntArray,
+        excluded: IntArray,
+        X: FloatArray | None = None,
+    ) -> Selection:
         """The best of the sets with all the required arms and none of the excluded."""
         sets = [s for s in self.sets if np.isin(required, s).all() and not np.isin(excluded, s).any()]
         if not sets:

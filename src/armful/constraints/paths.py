@@ -10,9 +10,10 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from armful.checks import FloatArray, IntArray
+from armful.constraints._checks import NO_ARMS, check_indices, check_scores, repeated
 from armful.constraints._graphs import Edges, check_given, edge_names, is_graph, keep_edges, number_nodes, some_of
 from armful.constraints._path_network import Network, reached
-from armful.constraints.base import NO_ARMS, Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.constraints.base import Constraint, Selection
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 
@@ -20,7 +21,7 @@ MANY_EDGES = 2000
 """An integer program on more edges than this comes with a warning."""
 
 
-class Path(Changeable):
+class Path(Constraint):
     """The edges of a simple path (no node twice) from `source` to `target`, with the largest sum of scores.
 
     edges: a pair (tail, head) for each arm; a node is anything hashable. An `(n_arms, 2)` array of whole numbers is
@@ -45,6 +46,10 @@ class Path(Changeable):
     array([0, 1])
     """
 
+    always_exact = True
+    looks_at_features = False
+    k: int
+
     def __init__(
         self, edges: Edges, source: Hashable, target: Hashable, *, directed: bool | None = None, costs: bool = False
     ) -> None:
@@ -57,7 +62,8 @@ class Path(Changeable):
             directed = edges.is_directed() if directed is None else directed
         directed = True if directed is None else bool(directed)
         self.options = {"edges": kept, "source": source, "target": target, "directed": directed, "costs": costs}
-        self.source, self.target, self.directed, self.costs = source, target, directed, bool(costs)
+        self.source, self.target, self.directed = source, target, directed
+        self.costs = self.only_costs = bool(costs)
         self.labels, self._ends = number_nodes(kept)
         self._source, self._target = self._number("source", source), self._number("target", target)
         if self._source == self._target:
@@ -68,21 +74,18 @@ class Path(Changeable):
         self._network = network
         self.k = network.longest
 
-    @property
-    def only_costs(self) -> bool:
-        """Whether scores above 0 count as 0."""
-        return self.costs
-
-    def __repr__(self) -> str:
-        kind = "" if self.directed else "undirected "
-        return f"Path({self.source!r} to {self.target!r}, {len(self._ends)} {kind}edges, up to {self.k})"
-
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The path with the largest sum of scores."""
         return self.best_given(scores, rng)
 
     def best_given(
-        self, scores: ArrayLike, rng: Generator | None = None, *, required: ArrayLike = (), excluded: ArrayLike = ()
+        self,
+        scores: ArrayLike,
+        rng: Generator | None = None,
+        *,
+        required: ArrayLike = (),
+        excluded: ArrayLike = (),
+        X: FloatArray | None = None,
     ) -> Selection:
         """The best path that uses every `required` arm and none of the `excluded`.
 
@@ -113,10 +116,6 @@ class Path(Changeable):
         """Return the edges by the names of their nodes, like `home -> park`."""
         arms = check_indices(indices, len(self._ends))
         return edge_names(self.options["edges"], self.labels, self._ends, arms, directed=self.directed)
-
-    def limits(self, indices: ArrayLike) -> list[Limit]:
-        """None: there is nothing to loosen in a path."""
-        return []
 
     # -- the best path -------------------------------------------------------------------------------
 

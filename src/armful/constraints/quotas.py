@@ -9,6 +9,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
+from armful.constraints._checks import NO_ARMS, check_indices, check_scores, repeated
 from armful.constraints._group_growth import GroupGrowth
 from armful.constraints._groups import (
     Counts,
@@ -20,21 +21,16 @@ from armful.constraints._groups import (
     total_bounds,
 )
 from armful.constraints._ranks import Ranks, at
-from armful.constraints.base import (
-    NO_ARMS,
-    Changeable,
-    Limit,
-    Selection,
-    check_indices,
-    check_scores,
-    repeated,
-)
+from armful.constraints.base import Limit, RankedConstraint, Selection
 from armful.errors import InfeasibleError
 from armful.randomness import Keys, as_generator, draw_key
 
 
-class BoundedGroups(Changeable):
+class BoundedGroups(RankedConstraint):
     """What `Quotas` and `NestedQuotas` share; `_levels` from the finest groups to the coarsest."""
+
+    always_exact = True
+    looks_at_features = False
 
     _levels: Sequence[Level]
     _least: int
@@ -62,7 +58,15 @@ class BoundedGroups(Changeable):
         """The allowed set with the largest sum of scores, in rising order of index."""
         return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
 
-    def best_given(self, scores: ArrayLike, rng: Generator, *, required: IntArray, excluded: IntArray) -> Selection:
+    def best_given(
+        self,
+        scores: ArrayLike,
+        rng: Generator,
+        *,
+        required: IntArray,
+        excluded: IntArray,
+        X: FloatArray | None = None,
+    ) -> Selection:
         """The best allowed set with all the required arms and none of the excluded."""
         values = check_scores(scores)
         self.refuse_misfit(values.size)
@@ -167,9 +171,6 @@ class Quotas(BoundedGroups):
         level = Level.between(found, at_least, at_most) if exactly is None else Level.exactly(found, exactly)
         self._levels = [level]
         self._set_total(total, int(level.lower.sum()), int(level.upper.sum()))
-
-    def __repr__(self) -> str:
-        return f"Quotas({len(self._levels[0].groups.labels)} groups over {self.n_arms} arms, up to {self.k})"
 
     @property
     def labels(self) -> list[Hashable]:

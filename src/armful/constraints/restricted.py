@@ -2,27 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any, Protocol, Self
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from armful.checks import FloatArray, IntArray
+from armful.constraints._checks import NO_ARMS, check_indices, check_scores, repeated
 from armful.constraints._incremental import Growth
-from armful.constraints.base import (
-    NO_ARMS,
-    Changeable,
-    Constraint,
-    Limit,
-    Selection,
-    arm_names,
-    called,
-    check_indices,
-    check_scores,
-    only_costs,
-    repeated,
-)
+from armful.constraints.base import Constraint, Limit, Selection, UnmetRestriction, arm_name, refuse_no_constraint
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 
@@ -41,22 +30,24 @@ class TableOfIds(Protocol):
         ...
 
 
-class _Restricted(Changeable):
+class _Restricted(Constraint):
     """A constraint with arms that must be, or must not be, in the set."""
 
     def __init__(
         self, constraint: Constraint, arms: ArrayLike | None = None, *, ids: Iterable[int | str] | None = None
     ) -> None:
-        self.constraint, name = constraint, type(self).__name__
-        if not callable(getattr(constraint, "best", None)) or isinstance(constraint, type):
-            raise ValueError(f"{name} needs a constraint, like TopK(10), got {constraint!r}")
+        name = type(self).__name__
+        refuse_no_constraint(constraint, f"{name} needs")
         if (arms is None) == (ids is None):
             raise ValueError(f"{name} needs arms, by their indices or a mask, or ids of a Table, and not both")
         if isinstance(ids, str):
             raise ValueError(f"ids must be a list of ids, got {ids!r}; for this one alone, [{ids!r}]")
+        self.constraint, self.only_costs = constraint, constraint.only_costs
+        self.looks_at_features = constraint.looks_at_features
         self.ids = None if ids is None else list(dict.fromkeys(ids))
         self._arms, self._mask_size = _distinct(NO_ARMS if arms is None else arms)
         self._ids_of: IdsOf | None = None
+        self._resolved: tuple[ref[TableOfIds], Self] | None = None
         self.options = {"constraint": constraint, "arms": arms, "ids": self.ids}
 
     @property
@@ -70,7 +61,12 @@ class _Restricted(Changeable):
         return self._arms
 
     def on(self, table: TableOfIds) -> Self:
-        """Return the same with the arms that these ids are in a table, which errors then name."""
+        """Return the same with the arms that these ids are in a table, which errors then name.
+
+        Remembered for the last table: to find ids takes a pass over all of its ids.
+        """
+        if self._resolved is not None and self._resolved[0]() is table:
+            return self._resolved[1]
         arms = self.options["arms"]
         if self.ids is not None:
             try:
@@ -79,27 +75,19 @@ class _Restricted(Changeable):
                 raise ValueError(f"{type(self).__name__}: {error}") from None
         resolved = type(self)(on_table(self.constraint, table), arms)
         resolved._ids_of = table.ids_of
+        self._resolved = ref(table), resolved
         return resolved
 
     def arm_names(self, indices: ArrayLike) -> list[str] | None:
         """Return what arms are called: by their ids, else by what the constraint calls them; None without names."""
         arms = check_indices(indices)
         ids = None if self._ids_of is None else self._ids_of(arms)
-        return arm_names(self.constraint, arms) if ids is None else [repr(each) for each in ids.tolist()]
+        return self.constraint.arm_names(arms) if ids is None else [repr(each) for each in ids.tolist()]
 
     @property
     def k(self) -> int:
         """The size of the largest set that the constraint allows; with the restriction it may be smaller."""
         return self.constraint.k
-
-    @property
-    def only_costs(self) -> bool:
-        """Whether the constraint counts costs only."""
-        return only_costs(self.constraint)
-
-    def __repr__(self) -> str:
-        number = len(self._arms if self.ids is None else self.ids)
-        return f"{type(self).__name__}({self.constraint!r}, {number} {'arms' if self.ids is None else 'ids'})"
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The best allowed set."""
@@ -121,23 +109,23 @@ class _Restricted(Changeable):
         must, must_not = self._restrictions(required, excluded)
         both = np.intersect1d(must, must_not)
         if both.size:
-            raise InfeasibleError(f"{called(self, int(both[0]))} is both required and excluded")
-        return best_given(self.constraint, values, rng, required=must, excluded=must_not, X=X, asked=self)
+            raise InfeasibleError(f"{arm_name(self, int(both[0]))} is both required and excluded")
+        try:
+            return self.constraint.best_given(values, rng, required=must, excluded=must_not, X=X)
+        except UnmetRestriction as error:
+            raise error.named_by(self) from None
 
     def growth(self, n_arms: int) -> Growth:
         """For objectives that add arm by arm."""
         self._refuse_other_arms(n_arms)
-        grows: Any = getattr(self.constraint, "growth", None)
-        if grows is None:
-            raise ValueError(f"objectives cannot add arm by arm under {self.constraint!r}")
-        grown: Growth = grows(n_arms)
+        grown = self.constraint.growth(n_arms)
         grown.close(self._restrictions(NO_ARMS, NO_ARMS)[1])
         return grown
 
     @property
     def must_have(self) -> IntArray:
         """The arms that every set has."""
-        return self._restrictions(getattr(self.constraint, "must_have", NO_ARMS), NO_ARMS)[0]
+        return self._restrictions(self.constraint.must_have, NO_ARMS)[0]
 
     def _refuse_other_arms(self, n_arms: int) -> None:
         if self.arms.size and self.arms.max() >= n_arms:
@@ -147,7 +135,7 @@ class _Restricted(Changeable):
 
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:
         """The limits of the constraint itself, loosened under the same restriction."""
-        for limit in getattr(self.constraint, "limits", lambda _: ())(indices):
+        for limit in self.constraint.limits(indices):
             yield Limit(limit.name, self.with_(constraint=limit.loosened))
 
     def violation(self, indices: ArrayLike) -> float:
@@ -174,7 +162,7 @@ class Excluding(_Restricted):
     >>> Excluding(TopK(2), [0]).best([9.0, 1.0, 2.0]).indices
     array([2, 1])
     >>> Excluding(TopK(2), ids=["ann", "bob"])
-    Excluding(TopK(k=2), 2 ids)
+    Excluding(constraint=TopK(k=2), ids=['ann', 'bob'])
     """
 
     def _breaking(self, chosen: IntArray) -> int:
@@ -202,58 +190,9 @@ class Requiring(_Restricted):
         return np.union1d(required, self.arms), excluded
 
 
-_ON_TABLE: "WeakKeyDictionary[_Restricted, tuple[ref[TableOfIds], _Restricted]]" = WeakKeyDictionary()
-"""Constraints as they were last made for a table: to find ids in it takes a pass over all of them."""
-
-
 def on_table(constraint: Constraint, table: TableOfIds) -> Constraint:
     """Return the constraint for a choice from a table: what it names by id, it then has by index."""
-    if not isinstance(constraint, _Restricted):
-        return constraint
-    known = _ON_TABLE.get(constraint)
-    if known is not None and known[0]() is table:
-        return known[1]
-    resolved = constraint.on(table)
-    _ON_TABLE[constraint] = ref(table), resolved
-    return resolved
-
-
-def best_given(
-    constraint: Constraint,
-    scores: FloatArray,
-    rng: Generator,
-    *,
-    required: IntArray,
-    excluded: IntArray,
-    X: FloatArray | None = None,
-    asked: Constraint,
-) -> Selection:
-    """Return the best set that `constraint` allows with all the required arms and none of the excluded.
-
-    asked: what the user asked, and calls arms by name.
-
-    A constraint that can do it has a method `best_given`. For any other, required arms get a score that outweighs all
-    others together and excluded arms its negative; scores smaller than the largest by more than 1e15 are then lost.
-    """
-    native: Any = getattr(constraint, "best_given", None)
-    if native is not None:
-        more = {"X": X} if isinstance(constraint, _Restricted) else {}
-        answer: Selection = native(scores, rng, required=required, excluded=excluded, **more)
-        return answer
-    outweighs = 2 * float(np.abs(scores).sum()) or 1.0
-    changed = scores.copy()
-    changed[required], changed[excluded] = outweighs, -outweighs
-    picked = constraint.best(changed, X, rng)
-    missing, unwanted = np.setdiff1d(required, picked.indices), np.intersect1d(excluded, picked.indices)
-    which = "no allowed set" if picked.ratio == 1 else "no set that was found"
-    if missing.size:
-        raise InfeasibleError(
-            f"{which} has all {required.size} required arms; {called(asked, int(missing[0]))} does not fit"
-        )
-    if unwanted.size:
-        raise InfeasibleError(f"{which} does without the excluded arms; {called(asked, int(unwanted[0]))} is needed")
-    ratio = picked.ratio if picked.ratio == 1 or not required.size else float("nan")
-    return Selection(picked.indices, float(scores[picked.indices].sum()), ratio)
+    return constraint.on(table) if isinstance(constraint, _Restricted) else constraint
 
 
 def _distinct(arms: ArrayLike) -> tuple[IntArray, int | None]:

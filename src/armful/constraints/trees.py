@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from armful.checks import FloatArray, IntArray
+from armful.constraints._checks import check_indices, check_scores, repeated
 from armful.constraints._graphs import (
     Edges,
     adjacency,
@@ -19,12 +20,12 @@ from armful.constraints._graphs import (
     rows_of_graph,
     some_of,
 )
-from armful.constraints.base import Changeable, Limit, Selection, check_indices, check_scores, repeated
+from armful.constraints.base import Constraint, Selection
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 
 
-class SpanningTree(Changeable):
+class SpanningTree(Constraint):
     """The edges of a tree that connects every node, with the largest sum of scores: bases of a graphic matroid.
 
     edges: an undirected edge for each arm, as pairs of nodes; a node is anything hashable. An `(n_arms, 2)` array of
@@ -37,6 +38,10 @@ class SpanningTree(Changeable):
     >>> SpanningTree([("a", "b"), ("b", "c"), ("a", "c")]).best([0.0, -1.0, -2.0]).indices
     array([0, 1])
     """
+
+    always_exact = True
+    looks_at_features = False
+    k: int
 
     def __init__(self, edges: Edges) -> None:
         kept = keep_edges(edges)
@@ -52,15 +57,18 @@ class SpanningTree(Changeable):
         self.k = len(self.labels) - 1
         self._refuse_disconnected(np.arange(len(self._ends)), "the edges given")
 
-    def __repr__(self) -> str:
-        return f"SpanningTree({len(self.labels)} nodes, {len(self._ends)} edges)"
-
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """The spanning tree with the largest sum of scores."""
         return self.best_given(scores, rng)
 
     def best_given(
-        self, scores: ArrayLike, rng: Generator | None = None, *, required: ArrayLike = (), excluded: ArrayLike = ()
+        self,
+        scores: ArrayLike,
+        rng: Generator | None = None,
+        *,
+        required: ArrayLike = (),
+        excluded: ArrayLike = (),
+        X: FloatArray | None = None,
     ) -> Selection:
         """The best spanning tree with every `required` arm in it and none of the `excluded`."""
         values = check_scores(scores)
@@ -92,10 +100,6 @@ class SpanningTree(Changeable):
         """Return the edges by the names of their nodes, like `home - park`."""
         arms = check_indices(indices, len(self._ends))
         return edge_names(self.options["edges"], self.labels, self._ends, arms, directed=False)
-
-    def limits(self, indices: ArrayLike) -> list[Limit]:
-        """None: there is nothing to loosen in a tree."""
-        return []
 
     def _first_tree(self, order: IntArray) -> IntArray:
         """The arms that Kruskal takes, going through all of them in this order."""

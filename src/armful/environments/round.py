@@ -12,7 +12,7 @@ from numpy.random import Generator
 from armful import checks, objectives
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint
-from armful.constraints.base import best
+from armful.constraints.base import checked_best
 from armful.objectives import Objective
 from armful.randomness import Keys, arm_normals, arm_uniforms, draw_key
 
@@ -77,7 +77,7 @@ class Round:
         approximate constraint stands in for ratio times best, which it is not below; an unknown ratio counts as 1.
         """
         if self.objective is None:
-            return best(self.constraint, self.mean, self.features).value
+            return checked_best(self.constraint, self.mean, self.features).value
         problem = (self.objective, self.mean, self.features, self.constraint)
         ratio = objectives.best(*problem, np.random.default_rng(0)).ratio
         largest = objectives.best_by_enumeration(*problem).value

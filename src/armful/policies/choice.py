@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.policies.explanation import Explanation, Problem, explain
+from armful.policies._problem import Problem
+from armful.policies.explanation import Explanation, explain
 
 BoolArray = NDArray[np.bool_]
 

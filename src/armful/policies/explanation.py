@@ -1,73 +1,18 @@
 """Why a set was chosen, arm by arm, and what its limits cost."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from armful import objectives
-from armful.arms import Arms
-from armful.checks import FloatArray, IntArray
-from armful.constraints import Constraint, Excluding, Limit, Selection
-from armful.constraints.base import arm_names, best
+from armful.checks import IntArray
+from armful.constraints import Excluding, Limit
 from armful.errors import InfeasibleError
-from armful.objectives import Objective
-from armful.policies.scores import Scores
+from armful.policies._problem import SAME, Problem
 
 Record = Mapping[str, Any]
-
-NUDGE = 1e-9
-"""By how much, relative to the largest score, arms are favoured for having been chosen already."""
-
-SAME = 1e-12
-"""Worths that differ by less than this, relatively, are the same."""
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """What a set was chosen from: all arms, their scores, which sets were allowed and what they were worth."""
-
-    arms: Arms
-    scores: Scores
-    constraint: Constraint
-    objective: Objective | None = None
-
-    def solve(self, constraint: Constraint, rng: np.random.Generator) -> Selection:
-        """The best set under this or another constraint."""
-        return self._solve(self.scores.value, constraint, rng)
-
-    def solve_near(self, chosen: IntArray, constraint: Constraint, rng: np.random.Generator) -> Selection:
-        """The best set under another constraint that, of equally good ones, keeps to the `chosen` arms if it can."""
-        best = self.solve(constraint, rng)
-        nudged = self.scores.value.copy()
-        nudged[chosen] += NUDGE * np.abs(nudged).max()
-        near = self._solve(nudged, constraint, rng).indices
-        same = abs(self._worth(near) - self._worth(best.indices)) <= SAME * float(np.abs(self.scores.value[near]).sum())
-        return Selection(near, best.value, best.ratio) if same else best
-
-    def names(self, indices: IntArray) -> list[Any]:
-        """Return what some arms are called: their ids, else what the constraint calls them, else their numbers."""
-        ids = self.arms.ids_of(indices)
-        names: list[Any] | None = ids if ids is not None else arm_names(self.constraint, indices)
-        return indices.tolist() if names is None else names
-
-    def _worth(self, indices: IntArray) -> float:
-        if self.objective is None:
-            return float(self.scores.value[indices].sum())
-        return self.objective.value(self.scores.value, self.arms.X, indices)
-
-    def _solve(self, scores: FloatArray, constraint: Constraint, rng: np.random.Generator) -> Selection:
-        if self.objective is None:
-            return best(constraint, scores, self._features(constraint), rng)
-        return objectives.best(self.objective, scores, self.arms.X, constraint, rng)
-
-    def _features(self, constraint: Constraint) -> FloatArray | None:
-        """The features, for a constraint that may want to see them; one that goes by rank does not."""
-        if hasattr(type(constraint), "ranks"):
-            return None
-        return self._features(constraint.constraint) if hasattr(constraint, "constraint") else self.arms.X
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +40,8 @@ def explain(problem: Problem, indices: IntArray, value: float, *, most: int) -> 
     """Choose anew without each arm, and with each limit loosened by one."""
     rng = np.random.default_rng(0)
     arms = [_arm(problem, indices, value, int(arm), rng) for arm in indices[:most]]
-    limits: Iterable[Limit] = getattr(problem.constraint, "limits", lambda _: ())(indices)
-    prices = [_price(problem, indices, limit, value, rng) for limit in islice(limits, most)]
+    limits = islice(problem.constraint.limits(indices), most)
+    prices = [_price(problem, indices, limit, value, rng) for limit in limits]
     return Explanation(arms, [price for price in prices if price is not None])
 
 

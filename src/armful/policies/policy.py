@@ -3,7 +3,7 @@
 import copy
 import os
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -15,19 +15,17 @@ from armful.checks import FloatArray
 from armful.cluster._arms import learned_on
 from armful.cluster._chunks import is_dask
 from armful.constraints import Constraint
-from armful.constraints.base import only_costs
+from armful.constraints.base import goes_by_rank, refuse_no_constraint
 from armful.model.ridge import RidgeState
 from armful.objectives import Objective
-from armful.policies._large_scale import choose_from_many, choose_on_cluster
+from armful.policies._choosing import arms_for, choose_from_array, choose_from_many, choose_on_cluster
 from armful.policies._locks import Locks, Turn
 from armful.policies._saving import option_names, save
-from armful.policies._small_scale import arms_for, choose_from_few
 from armful.policies._warnings import Remarks
 from armful.policies.choice import Choice
 from armful.policies.scores import Scores
 from armful.randomness import Seed, Streams, as_generator
-from armful.scan._dispatch import many_arms, refuse_undivided
-from armful.scan._exact_choice import RankedConstraint
+from armful.scan._dispatch import many_arms, ranked
 from armful.tables import Table
 from armful.tables._frames import Names, features_and_names, refuse_other_columns
 
@@ -59,8 +57,15 @@ class Policy:
     takes_caps: ClassVar[bool] = False
     armwise: bool = False
     """Whether an arm's score depends on no other arm, so that arms may be scored a part at a time."""
-    samples: ClassVar[bool] = False
-    """Whether it is a Thompson sampler, whose guarantees need an exact choice."""
+    is_thompson: ClassVar[bool] = False
+    """Whether it draws from a posterior: then its guarantees need an exact choice."""
+
+    def __init_subclass__(cls) -> None:
+        """Give a subclass with a `score` of its own back the defaults of what must agree with it."""
+        if "score" in vars(cls):
+            for name in ("armwise", "lowest_score", "highest_score"):
+                if name not in vars(cls):
+                    setattr(cls, name, vars(Policy)[name])
 
     thread_locks = Locks()
     """Each policy has its own; this is for one that was restored without."""
@@ -75,6 +80,20 @@ class Policy:
     def score(self, arms: Arms, k: int) -> Scores | FloatArray:
         """The score of every arm, `(..., n_arms)`, when at most `k` are to be chosen: the one method to write."""
         raise NotImplementedError(f"{type(self).__name__} must define score(self, arms, k)")
+
+    def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
+        """Return the lowest scores of arms whose means and widths lie between those of `low` and of `high`."""
+        raise NotImplementedError(f"{type(self).__name__} knows no bounds on its scores")
+
+    def highest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
+        """Return the highest scores of arms whose means and widths lie between those of `low` and of `high`."""
+        raise NotImplementedError(f"{type(self).__name__} knows no bounds on its scores")
+
+    @property
+    def bounds_scores(self) -> bool:
+        """Whether bounds on means and widths bound the scores: then most arms need not be scored exactly."""
+        kind = type(self)
+        return kind.lowest_score is not Policy.lowest_score and kind.highest_score is not Policy.highest_score
 
     # -- the loop ------------------------------------------------------------------------------------
 
@@ -98,16 +117,14 @@ class Policy:
         objective: what a set is worth, if not the sum of its scores: `Diverse`, `Coverage` or your own.
         client: a `dask.distributed.Client`, for arms that its workers read: then X is a dask array or a table on disk.
         """
-        if not callable(getattr(constraint, "best", None)) or isinstance(constraint, type):
-            raise ValueError(f"constraint must be one of armful's or your own, like TopK(10), got {constraint!r}")
+        refuse_no_constraint(constraint)
         X, names = self._named(X)
         if client is not None or is_dask(X):
-            refuse_undivided(self, constraint, objective)
-            choice = choose_on_cluster(self, X, cast(RankedConstraint, constraint), caps, client)
-        elif objective is None and (rows := many_arms(X, self.n_features, constraint, self)) is not None:
-            choice = choose_from_many(self, rows, cast(RankedConstraint, constraint), caps)
+            choice = choose_on_cluster(self, X, ranked(self, constraint, objective), caps, client)
+        elif goes_by_rank(constraint) and (rows := many_arms(self, X, objective)) is not None:
+            choice = choose_from_many(self, rows, constraint, caps)
         else:
-            choice = choose_from_few(self, X, constraint, caps, objective)
+            choice = choose_from_array(self, X, constraint, caps, objective)
         self._keep(names)
         return choice
 
@@ -253,7 +270,7 @@ class Policy:
 
     def score_under(self, arms: Arms, constraint: Constraint) -> Scores:
         """What `score_all` says for a choice under this constraint; one that counts costs sees no gains."""
-        arms.only_costs = only_costs(constraint)
+        arms.only_costs = constraint.only_costs
         scores = self.score_all(arms, constraint.k)
         return scores.of_costs() if arms.only_costs else scores
 

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from armful.checks import FloatArray
+from armful.checks import FloatArray, IntArray
 
 BoolArray = NDArray[np.bool_]
 
@@ -47,6 +47,10 @@ class Scores:
         optimistic = mean + bonus
         value = np.minimum(optimistic, _at_cap(mean, cap))
         return cls(mean, bonus, value, value < optimistic, cap)
+
+    def at(self, indices: IntArray) -> Self:
+        """Return the scores of some arms, `(k,)`; their caps are left out."""
+        return type(self)(self.mean[indices], self.bonus[indices], self.value[indices], self.capped[indices])
 
     def of_costs(self) -> Self:
         """Return the scores of arms whose rewards are minus a cost: one above 0 is taken for a score at a cap of 0."""

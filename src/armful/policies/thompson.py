@@ -23,7 +23,7 @@ class ArmwiseThompson(ConfidencePolicy):
     array([1.])
     """
 
-    samples = True
+    is_thompson = True
     armwise = True
 
     def __init__(
@@ -82,7 +82,7 @@ class CombLinTS(Policy):
     0.0
     """
 
-    samples = True
+    is_thompson = True
     armwise = True
 
     def __init__(

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from armful.constraints.base import promised
+from armful.constraints.base import Constraint, RankedConstraint, goes_by_rank
+from armful.scan._scoring import Scorer
 from armful.tables.rows import ArrayRows, Rows
 from armful.tables.table import Table
 
@@ -15,13 +16,14 @@ TOO_MANY = 200_000
 """Constraints that do not go by rank, and objectives, are not asked to look at more arms of a table."""
 
 
-def many_arms(X: Any, n_features: int, constraint: Any, policy: Any) -> Rows | None:
-    """The arms as the scan takes them; None where it does not, and all of them are looked at."""
+def many_arms(policy: Scorer, X: Any, objective: object) -> Rows | None:
+    """Return the arms as the scan takes them; None where every arm is to be scored exactly."""
+    n_features = policy.state.n_features
     if isinstance(X, Table):
         refuse_unfit(X, n_features)
     elif not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] != n_features:
         return None
-    if not (len(X) >= MANY and _scores_armwise(policy) and _goes_by_rank(constraint)):
+    if len(X) < MANY or not policy.armwise or objective is not None:
         return None
     if isinstance(X, Table):
         return X
@@ -34,9 +36,9 @@ def refuse_unfit(table: Table, n_features: int) -> None:
         raise ValueError(f"the policy is for {n_features} features, the table has {table.n_features}")
 
 
-def refuse_too_many(table: Table, constraint: Any, objective: Any) -> None:
+def refuse_too_many(table: Table, constraint: Constraint, objective: object) -> None:
     """Raise where looking at all sets of so many arms would not end."""
-    if table.n_arms <= TOO_MANY or (objective is None and _goes_by_rank(constraint)):
+    if table.n_arms <= TOO_MANY or (objective is None and goes_by_rank(constraint)):
         return
     what = type(constraint if objective is None else objective).__name__
     raise ValueError(
@@ -45,29 +47,21 @@ def refuse_too_many(table: Table, constraint: Any, objective: Any) -> None:
     )
 
 
-def refuse_undivided(policy: Any, constraint: Any, objective: Any) -> None:
-    """Raise where the best set of all arms does not follow from what parts of them could give."""
+def ranked(policy: Scorer, constraint: Constraint, objective: object) -> RankedConstraint:
+    """Return the constraint for a choice on a cluster; raise where the best set does not follow from partitions."""
     if objective is not None:
         raise ValueError(
-            f"{type(objective).__name__} is not for arms on a cluster, since it looks at all of them in one place: "
+            f"{type(objective).__name__} needs all arms on one machine: "
             "shortlist with TopK first, and choose from shortlist.features"
         )
-    if not _goes_by_rank(constraint):
+    if not goes_by_rank(constraint):
         raise ValueError(
             f"{type(constraint).__name__} is not for arms on a cluster: TopK, AtMost, Quotas and NestedQuotas are; "
             "shortlist with one of these first, and choose from shortlist.features"
         )
-    if not _scores_armwise(policy):
+    if not policy.armwise:
         raise ValueError(
             f"{policy!r} is not for arms on a cluster, since the score of an arm may depend on the others: "
             "a policy whose score does not says so by armwise = True"
         )
-
-
-def _scores_armwise(policy: Any) -> bool:
-    promises = ("armwise", "lowest_score", "highest_score")
-    return promised(type(policy), "score", promises) and bool(policy.armwise)
-
-
-def _goes_by_rank(constraint: Any) -> bool:
-    return promised(type(constraint), "best", ("ranks",))
+    return constraint

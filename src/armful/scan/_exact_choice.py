@@ -1,12 +1,13 @@
 """The exact choice from many arms."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from armful.checks import FloatArray, IntArray
+from armful.constraints._checks import NO_ARMS
 from armful.constraints._ranks import Ranks
-from armful.constraints.base import NO_ARMS, Constraint, Selection
+from armful.constraints.base import RankedConstraint, Selection
 from armful.randomness import Keys
 from armful.scan._memory import Memory
 from armful.scan._pruning import Candidates, Pruner
@@ -16,17 +17,6 @@ from armful.tables.rows import Rows, blocks_of
 
 FEW = 4096
 """Candidates are not thinned out before there are more."""
-
-
-class RankedConstraint(Constraint, Protocol):
-    """A constraint under which arms are in or out by their rank: TopK, AtMost, Quotas, NestedQuotas."""
-
-    @property
-    def ranks(self) -> Ranks: ...
-
-    def best_among(self, scores: FloatArray, key: Keys, places: IntArray | None = None) -> Selection: ...
-
-    def refuse_misfit(self, n_arms: int) -> None: ...
 
 
 class Pool:

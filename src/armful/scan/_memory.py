@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints.base import NO_ARMS
+from armful.constraints._checks import NO_ARMS
 from armful.model.ridge import RidgeState
 from armful.scan._rounding import Rounding, growth
 from armful.tables.rows import Rows

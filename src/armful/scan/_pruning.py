@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
-from armful.constraints._ranks import NO_ARMS, BoolArray, Ranks
+from armful.constraints._checks import NO_ARMS
+from armful.constraints._ranks import BoolArray, Ranks
 from armful.scan._memory import Memory, reliable
 from armful.scan._rounding import Rounding, interval
 from armful.scan._scoring import Scoring

@@ -25,12 +25,16 @@ class Scored(Protocol):
 class Scorer(Protocol):
     """What the scan needs of a policy whose scores are `armwise`.
 
-    It may also have `lowest_score(low, high, k)` and `highest_score(low, high, k)`: of arms whose means and widths are
-    only known to lie between those of `low` and of `high`.
+    With `bounds_scores` it also has `lowest_score(low, high, k)` and `highest_score(low, high, k)`: of arms whose means
+    and widths are only known to lie between those of `low` and of `high`.
     """
 
     rng: Any
     state: RidgeState
+    armwise: bool
+
+    @property
+    def bounds_scores(self) -> bool: ...
 
     def score_all(self, arms: Arms, k: int) -> Any: ...
 
@@ -70,7 +74,7 @@ class Scoring:
         self._policy = copy.copy(policy)
         self._before = policy.rng.bit_generator.state
         self._twins = local()
-        self.has_range = hasattr(policy, "lowest_score") and hasattr(policy, "highest_score")
+        self.has_range = policy.bounds_scores
 
     def arms(self, X: NDArray[Any], places: IntArray) -> Arms:
         """The arms at these places, that have these features."""

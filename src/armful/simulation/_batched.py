@@ -11,8 +11,7 @@ from numpy.random import Generator
 from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
-from armful.constraints import Constraint, best_each, best_values
-from armful.constraints.base import promised
+from armful.constraints import Constraint
 from armful.environments import Environment, Round, played
 from armful.environments.round import drawn_rewards
 from armful.model._blocks import EachOwn
@@ -138,9 +137,8 @@ class Scene:
 
 def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> Sequence[IntArray] | IntArray:
     """The chosen arms of each repetition."""
-    exact = promised(type(scene.constraint), "best", ("best_each",))
-    approximate = learners.samples and not exact  # then `choose` may have to warn
-    if scene.features is None or scene.constraint is None or not scene.only_sums or approximate:
+    approximate = learners.is_thompson and scene.constraint is not None and not scene.constraint.always_exact
+    if scene.features is None or scene.constraint is None or not scene.only_sums or approximate:  # `choose` may warn
         return [
             learners.repetition(i).choose(shown.features, shown.constraint, objective=shown.objective).indices
             for i, shown in enumerate(scene.rounds)
@@ -152,7 +150,7 @@ def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> 
         i, arm = np.argwhere(~np.isfinite(scores))[0]
         raise ValueError(f"scores must be finite, got {scores[i, arm]} for arm {arm} of repetition {i}")
     learners.remarks.chosen_from(scene.rounds[0].features.shape[0], scene.rounds[0].features.__getitem__)
-    return best_each(scene.constraint, scores, generators, [shown.features for shown in scene.rounds])[0]
+    return scene.constraint.best_each(scores, generators, [shown.features for shown in scene.rounds])[0]
 
 
 def _filled_up(chosen: Sequence[IntArray] | IntArray) -> tuple[IntArray, FloatArray]:
@@ -185,4 +183,4 @@ def _to_beat(rounds: list[Round]) -> FloatArray:
     if all(shown.mean is first.mean and shown.features is first.features for shown in rounds):
         return np.full(len(rounds), first.to_beat())
     means, features = np.stack([shown.mean for shown in rounds]), [shown.features for shown in rounds]
-    return best_values(first.constraint, means, features)
+    return first.constraint.best_values(means, features)

@@ -10,6 +10,7 @@ from numpy.random import Generator
 from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.constraints import AtMost, NestedQuotas, Quotas, TopK
+from armful.constraints.base import RankedConstraint
 from armful.policies import (
     C2UCB,
     ArmwiseThompson,
@@ -20,7 +21,6 @@ from armful.policies import (
     EpsilonGreedy,
     Policy,
 )
-from armful.scan._exact_choice import RankedConstraint
 from armful.testing._expectations import expect_close, expect_read_only, expect_refusal
 
 

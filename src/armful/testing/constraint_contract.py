@@ -145,19 +145,15 @@ class ConstraintContract:
 
     def test_many_rows_at_once_are_answered_as_one_by_one(self) -> None:
         for place, (constraint, n_arms, _) in enumerate(self._instances()):
-            at_once = getattr(constraint, "best_each", None)
-            if at_once is None:
-                continue
             rng = np.random.default_rng(place)
             rows = np.stack([kind(rng, n_arms) for kind in (_signed, _tied, _zero, _tied, _huge)])
-            indices, values = at_once(rows, [np.random.default_rng([place, i]) for i in range(len(rows))])
+            indices, values = constraint.best_each(rows, [np.random.default_rng([place, i]) for i in range(len(rows))])
             for i, row in enumerate(rows):
                 alone = constraint.best(row, rng=np.random.default_rng([place, i]))
                 assert list(indices[i]) == alone.indices.tolist(), f"{constraint!r} on row {i} of {rows}"
                 expect_close(values[i], alone.value, f"{constraint!r}, value of row {i}")
-            if hasattr(constraint, "best_values"):
-                for value, alike in zip(constraint.best_values(rows), values, strict=True):
-                    expect_close(value, alike, f"{constraint!r}, best_values")
+            for value, alike in zip(constraint.best_values(rows), values, strict=True):
+                expect_close(value, alike, f"{constraint!r}, best_values")
 
     # -- inside --------------------------------------------------------------------------------------
 

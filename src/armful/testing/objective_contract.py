@@ -49,7 +49,7 @@ class ObjectiveContract:
     def test_a_submodular_objective_gains_less_as_the_set_grows(self) -> None:
         for objective, rewards, X, members, rng in self._probes():
             outside = np.setdiff1d(np.arange(rewards.size), members)
-            if not getattr(objective, "submodular", False) or not outside.size:
+            if not objective.submodular or not outside.size:
                 continue
             arm = rng.choice(outside)
             few = members[rng.random(members.size) < 0.5]
@@ -62,7 +62,7 @@ class ObjectiveContract:
     def test_a_monotone_objective_never_falls_as_the_set_grows(self) -> None:
         for objective, rewards, X, members, rng in self._probes():
             outside = np.setdiff1d(np.arange(rewards.size), members)
-            if not getattr(objective, "monotone", False) or not outside.size:
+            if not objective.monotone or not outside.size:
                 continue
             arm, positive = rng.choice(outside), np.abs(rewards)
             before, after = (objective.value(positive, X, each) for each in (members, np.append(members, arm)))

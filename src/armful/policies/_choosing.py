@@ -1,5 +1,6 @@
-"""Choosing from many arms, here or on a cluster."""
+"""The three ways to choose: from one array, from many arms, on a cluster. Each finds the same set."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -8,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.cluster._arms import ClusterArms
-from armful.constraints.base import Selection
+from armful.constraints.base import Constraint, RankedConstraint, Selection
+from armful.constraints.restricted import on_table
 from armful.model._blocks import BLOCK
+from armful.objectives import Objective
 from armful.policies._locks import Turn
+from armful.policies._problem import Problem
 from armful.policies.choice import Choice
-from armful.policies.explanation import Problem
 from armful.policies.scores import Scores
-from armful.scan._exact_choice import RankedConstraint, choose_from
+from armful.scan._dispatch import refuse_too_many, refuse_unfit
+from armful.scan._exact_choice import choose_from
 from armful.scan._memory import remembering
 from armful.scan._scoring import Scoring
 from armful.scan._threads import blas_at_one_thread
@@ -28,8 +33,34 @@ if TYPE_CHECKING:
     from armful.policies.policy import Policy
 
 
+def choose_from_array(
+    policy: "Policy", X: ArrayLike | Table, constraint: Constraint, caps: ArrayLike | None, objective: Objective | None
+) -> Choice:
+    """Choose with the exact score of every arm."""
+    if isinstance(X, Table):
+        refuse_too_many(X, constraint, objective)
+        constraint = on_table(constraint, X)
+    locks, generator = policy.thread_locks, policy.generator
+    with locks.drawing, Turn(locks, generator):
+        with locks.state:  # others may learn again while the best set is looked for
+            arms = arms_for(policy, X, caps)
+            scores = policy.score_under(arms, constraint)
+        problem = Problem(arms, scores, constraint, objective)
+        picked = problem.solve(constraint, generator)
+    if policy.is_thompson and picked.ratio != 1:
+        warnings.warn(
+            f"{type(policy).__name__} with an approximate choice (ratio {picked.ratio:.3g}) may lose linearly in the "
+            "number of rounds; an optimistic policy such as CappedC2UCB does not",
+            stacklevel=3,
+        )
+    i = picked.indices
+    policy.remarks.chosen_from(arms.n_arms, arms.rows, under_costs=arms.only_costs, stacklevel=4)
+    ids = X.ids_of(i) if isinstance(X, Table) else None
+    return _choice(picked, arms.rows(i), ids, scores.at(i), partial(_given, problem))
+
+
 def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:
-    """The choice of a policy, looking closely only at the arms that could be chosen."""
+    """Choose with exact scores only of the arms that could be in the best set."""
     constraint.refuse_misfit(rows.n_arms)
     caps = policy.check_caps(caps, rows.n_arms)
     with remembering(rows, policy) as memory:
@@ -42,13 +73,13 @@ def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint,
             memory.keep(i, features)
     some_rows = partial(_first, rows) if hasattr(rows, "blocks") else rows.take
     policy.remarks.chosen_from(rows.n_arms, some_rows, stacklevel=4)
-    return _chosen(picked, features, ids, scores, partial(_all_scored, scoring, rows, constraint, i))
+    return _choice(picked, features, ids, scores, partial(_all_scored, scoring, rows, constraint, i))
 
 
 def choose_on_cluster(
     policy: "Policy", X: Any, constraint: RankedConstraint, caps: ArrayLike | None, client: Any
 ) -> Choice:
-    """The same on a dask cluster, whose workers look at their parts of the arms."""
+    """Choose on a dask cluster: its workers reduce their partitions to the arms that could be in the best set."""
     arms = ClusterArms.of(X, client, policy.n_features)
     if arms.n_arms <= BLOCK:  # no more than a choice may bring here anyway
         features, ids = arms.take(np.arange(arms.n_arms))
@@ -60,31 +91,30 @@ def choose_on_cluster(
         picked, features, ids = arms.choose(scoring, constraint, policy)
     scores = scoring.score(features, picked.indices) if picked.indices.size else None
     policy.remarks.chosen_from(arms.n_arms, lambda some: _first(arms, some)[0], stacklevel=4)
-    return _chosen(picked, features, ids, scores, partial(_not_here, arms.n_arms))
+    return _choice(picked, features, ids, scores, partial(_not_here, arms.n_arms))
 
 
-def _begun(policy: "Policy", k: int, caps: FloatArray | None, row: FloatArray) -> tuple[Scoring, Turn]:
-    """The scores of a round by one state of the policy, with all that is drawn for it: the rest needs no locks.
+def arms_for(policy: "Policy", X: ArrayLike | Table, caps: ArrayLike | None) -> Arms:
+    """Return the arms as the policy sees them, by the state that it has."""
+    if isinstance(X, Table):
+        refuse_unfit(X, policy.n_features)
+        X.refuse_changed()
+        return WholeTable(X, policy.state, policy.check_caps(caps, X.n_arms))
+    arms = Arms(X, policy.state)
+    arms.caps = policy.check_caps(caps, arms.n_arms)
+    if arms.X.ndim != 2:
+        raise ValueError(f"features must have shape (n_arms, {policy.n_features}), got {arms.X.shape}")
+    return arms
 
-    row: `(1, n_features)`, an arm to score.
-    """
-    with policy.thread_locks.drawing:
-        turn = Turn(policy.thread_locks, policy.generator)
-        with turn:
-            with policy.thread_locks.state:
-                scoring = Scoring(policy, k, caps)
-            scoring.key_for_ties(policy.generator, row)
-    return scoring, turn
 
-
-def _chosen(
+def _choice(
     picked: Selection,
     features: FloatArray,
     ids: NDArray[Any] | None,
     scores: Scores | None,
     chosen_from: Callable[[], Problem],
 ) -> Choice:
-    """A choice from arms of which only the chosen ones are at hand; there are no scores if none was chosen."""
+    """Return a choice; scores: of the chosen arms, None if none was chosen."""
     scores = scores or Scores.uncapped(np.zeros(0), np.zeros(0))
     return Choice(
         indices=picked.indices,
@@ -100,9 +130,27 @@ def _chosen(
     )
 
 
+def _begun(policy: "Policy", k: int, caps: FloatArray | None, row: FloatArray) -> tuple[Scoring, Turn]:
+    """Return the scores of a round by one state of the policy, with all that is drawn for it: the rest needs no locks.
+
+    row: `(1, n_features)`, an arm to score.
+    """
+    with policy.thread_locks.drawing:
+        turn = Turn(policy.thread_locks, policy.generator)
+        with turn:
+            with policy.thread_locks.state:
+                scoring = Scoring(policy, k, caps)
+            scoring.key_for_ties(policy.generator, row)
+    return scoring, turn
+
+
 def _first(arms: Any, some: IntArray) -> Any:
-    """The first rows, as many as `some`, where it may be slow to read a row here and a row there."""
+    """Return the first rows, as many as `some`, where reading single rows may be slow."""
     return arms.take(np.arange(some.size))
+
+
+def _given(problem: Problem) -> Problem:
+    return problem
 
 
 def _not_here(n_arms: int) -> Problem:
@@ -113,7 +161,7 @@ def _not_here(n_arms: int) -> Problem:
 
 
 def _all_scored(scoring: Scoring, rows: Rows, constraint: RankedConstraint, chosen: IntArray) -> Problem:
-    """What was chosen from, worked out when it is asked for, if it is still what it was."""
+    """Return what was chosen from, with every arm scored, if the arms are still what they were."""
     if isinstance(rows, Table):
         rows.refuse_changed()
     arms = WholeTable(rows, scoring.state, scoring.caps)

@@ -1,0 +1,52 @@
+"""Scores and indices as constraints take them, checked; and labels as they are written in names."""
+
+from collections.abc import Set
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from armful import checks
+from armful.checks import FloatArray, IntArray
+
+NO_ARMS: IntArray = np.zeros(0, dtype=np.int64)
+
+
+def check_scores(scores: ArrayLike) -> FloatArray:
+    """Return scores as `(n_arms,)` finite numbers."""
+    array = checks.floats("scores", scores)
+    if array.ndim != 1:
+        raise ValueError(f"scores must have shape (n_arms,), got {array.shape}")
+    checks.refuse_not_finite("scores", array)
+    return array
+
+
+def check_indices(indices: ArrayLike | Set[int], n_arms: int | None = None) -> IntArray:
+    """Return chosen arms as `(k,)` whole numbers, below `n_arms` if that is known."""
+    try:
+        array = np.asarray(list(indices) if isinstance(indices, Set) else indices)
+    except ValueError:
+        raise ValueError("indices must be whole numbers of shape (k,), got lists within a list") from None
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"indices must be whole numbers of shape (k,), got {array.dtype} of shape {array.shape}")
+    if n_arms is not None and (array.min() < 0 or array.max() >= n_arms):
+        raise ValueError(f"indices must be from 0 to {n_arms - 1}, got {array}")
+    return array.astype(np.int64)
+
+
+def repeated(indices: IntArray) -> int:
+    """Return how many indices are there once too often."""
+    return indices.size - np.unique(indices).size
+
+
+def plain(label: object) -> str:
+    """Return a label as it is written in a name: a string as it is, anything else as Python writes it."""
+    return label if isinstance(label, str) else repr(label)
+
+
+def with_others(first: IntArray, second: IntArray) -> NDArray[np.bool_]:
+    """Return which arms, each of two numbers of at least 0, are not the only ones with these numbers, `(n_arms,)`."""
+    _, which, counts = np.unique(first * (second.max() + 1) + second, return_inverse=True, return_counts=True)
+    several: NDArray[np.bool_] = counts[which] > 1
+    return several
