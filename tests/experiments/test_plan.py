@@ -182,6 +182,21 @@ def test_a_wrong_plan_is_told_in_a_sentence(tmp_path, text, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("before", "repeated", "message"),
+    [
+        ("sizes = ", 100_000 * "[", r"plan\.toml is not a plan: it is nested too deeply$"),
+        ("runs = ", 5_000 * "9", r"plan\.toml is not TOML: "),
+    ],
+    ids=["deep", "long number"],
+)
+def test_an_absurd_plan_is_told_in_a_sentence(tmp_path, before, repeated, message):
+    path = tmp_path / "plan.toml"
+    path.write_text(before + repeated)
+    with pytest.raises(ValueError, match=message):
+        read_plan(path)
+
+
 @pytest.mark.parametrize("options", [{"cap": 0.0}, {"cap": 1.0}, {"norm": 1.0}, {"spread": 2.0}])
 def test_any_kind_of_cap_will_do(options):
     plan = replace(TINY, policies={"mine": Recipe("CappedC2UCB", options)})
