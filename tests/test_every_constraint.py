@@ -23,7 +23,6 @@ from armful import (
     overlapping_quotas,
     simulate,
 )
-from armful.constraints.base import arm_names
 from armful.environments import Round
 from armful.simulation.loop import run_alone
 
@@ -92,7 +91,7 @@ def test_a_choice_under_every_constraint_can_be_explained(name):
     policy.learn(X, X[:, 0])
     choice = policy.choose(X, CONSTRAINTS[name])
     explained = choice.explain()
-    names = arm_names(CONSTRAINTS[name], choice.indices)
+    names = CONSTRAINTS[name].arm_names(choice.indices)
     assert [record["arm"] for record in explained.arms] == (names or choice.indices.tolist())
     assert all(record["loss"] is None or record["loss"] >= -1e-7 for record in explained.arms)
     loosened = [r["price"] for r in explained.prices if not r["limit"].startswith("exactly")]

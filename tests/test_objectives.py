@@ -10,11 +10,13 @@ from armful import (
     C2UCB,
     AtMost,
     CombLinTS,
+    Constraint,
     Coverage,
     Diverse,
     EpsilonGreedy,
     Excluding,
     NestedQuotas,
+    Objective,
     OneOf,
     Quotas,
     Requiring,
@@ -43,7 +45,7 @@ class TestCoverageLog(ObjectiveContract):
         return Coverage(rng.exponential(size=(n_arms, 3)), weight=1.5, saturation="log")
 
 
-class Twice:
+class Twice(Objective):
     """An objective of a user's own: the best arm of the set counts twice."""
 
     lipschitz = 2.0
@@ -269,7 +271,7 @@ def test_where_every_arm_harms_the_empty_set_is_best():
     assert answer.value == 0.0
 
 
-class Pairs:
+class Pairs(Objective):
     """Not submodular: arms 38 and 39 are worth much together and nothing alone."""
 
     lipschitz = 1.0
@@ -284,7 +286,7 @@ def test_an_objective_that_is_not_submodular_is_looked_at_in_full():
     assert set(answer.indices.tolist()) == {38, 39}
 
 
-class NotMonotone:
+class NotMonotone(Objective):
     """Submodular, but arm 0 spoils the others."""
 
     lipschitz, submodular = 1.0, True
@@ -363,7 +365,7 @@ def test_sets_of_unequal_size_under_a_changing_objective_are_simulated_as_alone(
         np.testing.assert_array_equal(together.pulled[i], alone.pulled[0])
 
 
-class Sloppy:
+class Sloppy(Constraint):
     """A constraint of a user's own that is only half right, and says so."""
 
     k = 1

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from armful import AtMost, InfeasibleError, TopK
-from armful.constraints import best_each
 from armful.constraints.cardinality import largest
 from armful.testing import ConstraintContract
 from armful.testing._expectations import FALSE_ALARM, tail_bound
@@ -92,7 +91,7 @@ def test_a_violation_counts_arms(constraint, indices, violation):
 
 def test_a_constraint_without_a_way_for_many_rows_is_asked_row_by_row():
     rows = np.array([[1.0, -1.0, 3.0], [-1.0, -2.0, -3.0]])
-    indices, values = best_each(AtMost(2), rows, [np.random.default_rng(0), np.random.default_rng(1)])
+    indices, values = AtMost(2).best_each(rows, [np.random.default_rng(0), np.random.default_rng(1)])
     assert [i.tolist() for i in indices] == [[2, 0], []]
     assert values.tolist() == [4.0, 0.0]
 

@@ -36,7 +36,7 @@ def test_equal_sets_are_taken_equally_often():
 def test_sets_may_be_given_by_a_generator_and_by_arrays():
     constraint = OneOf(np.array([i, i + 1], dtype=np.int32) for i in range(3))
     assert constraint.best([0.0, 0.0, 5.0, 1.0]).indices.tolist() == [2, 3]
-    assert repr(constraint) == "OneOf(3 sets of up to 2 arms)"
+    assert repr(constraint) == "OneOf(sets=[[0, 1], [1, 2], [2, 3]])"
 
 
 def test_sets_may_be_sets():

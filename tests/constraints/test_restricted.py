@@ -7,6 +7,7 @@ from armful import (
     C2UCB,
     Assignment,
     AtMost,
+    Constraint,
     Excluding,
     InfeasibleError,
     Knapsack,
@@ -24,7 +25,7 @@ from armful.testing import ConstraintContract
 from tests.constraints.test_nested import random_nested
 
 
-class Neighbours:
+class Neighbours(Constraint):
     """A constraint of a user's own, with nothing but the three things a constraint needs."""
 
     k = 2

@@ -76,7 +76,7 @@ def test_a_full_disk_names_every_other_file_too(tmp_path, monkeypatch, name):
             monkeypatch.setattr(atomic_file.Part, "write", no_room)
         begin(path, data)
 
-    for module in ("results", "figures", "comparison"):
+    for module in ("results", "_figures", "_comparison"):
         monkeypatch.setattr(f"armful.experiments.{module}.write_bytes", full_for_one)
     with pytest.raises(OSError, match=rf"{name} could not be written: No space left on device; it needs at least \d"):
         write(TINY, results, tmp_path)

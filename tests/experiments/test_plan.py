@@ -52,9 +52,9 @@ def test_editing_armful_changes_every_key(tmp_path, monkeypatch):
     shutil.copytree(recipe.PACKAGE, tmp_path / "armful", ignore=shutil.ignore_patterns("__pycache__"))
     source_digest = recipe.source_digest.__wrapped__
     assert source_digest(tmp_path / "armful") == recipe.source_digest()
-    ridge = tmp_path / "armful" / "ridge.py"
+    ridge = tmp_path / "armful" / "model" / "ridge.py"
     ridge.write_bytes(ridge.read_bytes().replace(b"\n", b"\r\n"))  # as git may write it on Windows
-    (tmp_path / "armful" / "experiments" / "page.py").write_text("# another look")
+    (tmp_path / "armful" / "experiments" / "_page.py").write_text("# another look")
     assert source_digest(tmp_path / "armful") == recipe.source_digest()
     ridge.write_text("# another result")
     assert source_digest(tmp_path / "armful") != recipe.source_digest()
@@ -180,6 +180,21 @@ def test_a_wrong_plan_is_told_in_a_sentence(tmp_path, text, message):
     with pytest.raises(ValueError, match=message) as caught:
         check(read_plan(path))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "repeated", "message"),
+    [
+        ("sizes = ", 100_000 * "[", r"plan\.toml is not a plan: it is nested too deeply$"),
+        ("runs = ", 5_000 * "9", r"plan\.toml is not TOML: "),
+    ],
+    ids=["deep", "long number"],
+)
+def test_an_absurd_plan_is_told_in_a_sentence(tmp_path, before, repeated, message):
+    path = tmp_path / "plan.toml"
+    path.write_text(before + repeated)
+    with pytest.raises(ValueError, match=message):
+        read_plan(path)
 
 
 @pytest.mark.parametrize("options", [{"cap": 0.0}, {"cap": 1.0}, {"norm": 1.0}, {"spread": 2.0}])

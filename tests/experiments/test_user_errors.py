@@ -150,7 +150,7 @@ def test_worker_processes_tell_what_this_process_tells(file, tmp_path, name):
     ("name", "sentence"),
     [
         ("Arguments", r"takes 2 positional .* \(Arguments in armful's policy.py, line \d+, in Policy.score_all\)$"),
-        ("Learner", r"AttributeError: 'int' object .* \(Learner in armful's simulation.py, line \d+, in run_alone\)$"),
+        ("Learner", r"AttributeError: 'int' object .* \(Learner in armful's loop.py, line \d+, in run_alone\)$"),
     ],
 )
 def test_what_armful_cannot_use_is_told_with_the_class_and_the_line_of_armful(file, tmp_path, name, sentence):

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from armful import C2UCB, OneOf, Policy, Table, TopK
+from armful import C2UCB, Constraint, OneOf, Policy, Table, TopK
 from armful.policies.choice import ARRAYS
 
 D = 3
@@ -34,7 +34,7 @@ def test_no_array_of_a_choice_can_be_written_to_and_what_it_came_from_can():
 
 
 def test_an_array_that_a_constraint_keeps_stays_its_own():
-    class Fixed:
+    class Fixed(Constraint):
         k = 2
 
         def __init__(self):

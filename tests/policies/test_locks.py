@@ -174,7 +174,7 @@ def test_what_is_saved_is_of_one_moment(tmp_path):
 # -- waiting ---------------------------------------------------------------------------------------
 
 
-class Slow:
+class Slow(armful.Constraint):
     """A constraint that takes as long as it is told, or fails."""
 
     k = 3

@@ -52,6 +52,11 @@ def test_arms_far_from_unit_length_are_told_once_where_no_ridge_was_given(
     copy.deepcopy(policy).choose(arms(squared_length), TopK(2))
 
 
+def test_no_ridge_of_0_is_proposed_for_arms_of_zeros():
+    with pytest.warns(UserWarning, match=r"mean squared length of 0, .* give ridge= in their units$"):
+        made(C2UCB).choose(np.zeros((5, D)), TopK(2))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_arms_of_about_unit_length_or_with_a_ridge_are_not_remarked_on(kind):
     for squared_length in (0.06, 1.0, 19.0):

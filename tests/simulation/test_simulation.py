@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armful import C2UCB, AtMost, CombLinTS, CombLinUCB, Diverse, EpsilonGreedy, OneOf, Policy, Quotas, TopK, simulate
-from armful.constraints import Selection
+from armful.constraints import Constraint, Selection
 from armful.environments import Campaign, CombinedLowerBound, PaperInstance, Round, Slates
 from armful.simulation.loop import BATCH, run_alone, worker_pool
 
@@ -265,7 +265,7 @@ def test_a_constraint_with_a_best_of_its_own_is_asked_for_it():
 
 def test_a_constraint_that_goes_by_the_features_sees_those_of_its_repetition():
     @dataclass(frozen=True)
-    class OneOfTheLong:
+    class OneOfTheLong(Constraint):
         k: int = 1
 
         def best(self, scores, X=None, rng=None):
@@ -357,7 +357,7 @@ def test_repetitions_without_arms_are_told_in_a_sentence():
 @pytest.mark.parametrize("inherits", [True, False])
 def test_a_sampler_under_an_approximate_constraint_warns_in_a_simulation_too(ratio, inherits):
     @dataclass(frozen=True)
-    class Approximate:
+    class Approximate(Constraint):
         k: int = 2
 
         def best(self, scores, X=None, rng=None):

@@ -140,9 +140,33 @@ def test_numbers_of_every_kind_are_taken():
 
 
 @pytest.mark.parametrize("missing", [None, NAType(), float("nan")])
-def test_a_number_that_is_missing_is_refused_by_its_row(missing):
+def test_a_number_that_is_missing_is_refused_by_its_row_and_column(missing):
     frame = Polars({"a": [1.0, 2.0], "b": np.array([1.0, missing], dtype=object), "c": [1, 2]})
-    assert refusal(policy().choose, frame, TopK(1)) == "features must be finite, got nan in row 1"
+    message = "features must be finite, got nan in row 1, column 'b'"
+    assert refusal(policy().choose, frame, TopK(1)) == message
+    assert refusal(policy().learn, frame, [1, 2]) == message
+    assert refusal(Table.wrap, frame) == message
+
+
+def test_whole_numbers_of_pandas_some_of_which_are_missing_are_refused_by_row_and_column():
+    class Nullable(Pandas):
+        """As pandas' Int64: a column of no rows is of int64, and the whole of objects where a number is missing."""
+
+        def head(self, n):
+            return Pandas(self.columns, [np.zeros(0, dtype=np.int64) for _ in self.columns])
+
+    frame = Nullable(["a", "b", "c"], [np.array([1, 2]), np.array([1, NAType()], dtype=object), np.array([3, 4])])
+    assert refusal(policy().choose, frame, TopK(1)) == "features must be finite, got nan in row 1, column 'b'"
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_an_infinite_number_of_a_frame_is_refused_by_its_row_and_column(dtype):
+    values = np.full((3, 3), 200, dtype=dtype)  # the squares are beyond float16, which is no reason to refuse
+    assert features_and_names(MAKE["pandas"](values=values))[0].shape == (3, 3)
+    values[2, 0] = np.inf
+    assert refusal(policy().choose, MAKE["pandas"](values=values), TopK(1)) == (
+        f"features must be finite, got inf in row 2, column {NAMES[0]!r}"
+    )
 
 
 @pytest.mark.parametrize(

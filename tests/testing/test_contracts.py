@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from armful import C2UCB, AtMost, EpsilonGreedy, InfeasibleError, OneOf, Policy, Quotas, Selection, TopK
+from armful import C2UCB, AtMost, Constraint, EpsilonGreedy, InfeasibleError, OneOf, Policy, Quotas, Selection, TopK
 from armful.testing import ConstraintContract, PolicyContract
 from armful.testing._expectations import expect_close, expect_refusal, tail_bound
 
@@ -199,7 +199,7 @@ def test_a_suite_without_its_method_says_what_is_missing():
 # -- constraints -------------------------------------------------------------------------------------
 
 
-class Broken:
+class Broken(Constraint):
     """A sound constraint with one thing wrong."""
 
     def __init__(self, sound):
@@ -300,7 +300,7 @@ class SharesItsAnswer(Broken):
 
 
 class RowsAreOthers(Broken):
-    def best_each(self, scores, rngs):
+    def best_each(self, scores, rngs, X=None):
         answers = [self.sound.best(-row, None, rng) for row, rng in zip(scores, rngs, strict=True)]
         return [answer.indices for answer in answers], np.array([answer.value for answer in answers])
 

@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,34 +58,17 @@ def maximise(
     """
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     given, scale = for_highs(scores, rng)
+    program = _Program(given, rows, rng, fixed, gap, deadline)
     if not rows.is_window:
-        answer = _allowed(given, rows, rng, fixed, gap, deadline, presolve and not rows.is_large)
+        answer = program.allowed(presolve=presolve and not rows.is_large)
         return _judged(answer, scores, answer.bound / scale)
-    answers = [_allowed(given, rows, rng, fixed, gap, deadline, simplified) for simplified in (False, True)]
+    answers = [program.allowed(presolve=simplified) for simplified in (False, True)]
     found = [answer.chosen for answer in answers if answer.chosen is not None]
     if not found:
         return Answer(None, infeasible=all(answer.infeasible for answer in answers))
-    bound = _ask(given, rows, rng, fixed, gap, deadline, presolve=False, fractions=True).bound / scale
+    bound = program.ask(presolve=False, fractions=True).bound / scale
     best = max(found, key=lambda chosen: float(scores[chosen].sum()))
     return _judged(Answer(best), scores, bound)  # what HiGHS says is best is not believed, its relaxation is
-
-
-def _allowed(
-    scores: FloatArray,
-    rows: Rows,
-    rng: Generator | None,
-    fixed: FloatArray | None,
-    gap: float,
-    deadline: float,
-    presolve: bool,
-) -> Answer:
-    """What HiGHS says, asked until its set keeps all rows: its tolerance is larger than ours."""
-    for _ in range(ATTEMPTS):
-        answer = _ask(scores, rows, rng, fixed, gap, deadline, presolve)
-        if answer.chosen is None or not rows.excess(answer.chosen).any():
-            return answer
-        rows = rows.without(answer.chosen)
-    raise ArithmeticError(f"HiGHS gave {ATTEMPTS} sets that are not allowed: coefficients differ too much in size")
 
 
 def _judged(answer: Answer, scores: FloatArray, bound: float) -> Answer:
@@ -117,46 +100,60 @@ def for_highs(scores: FloatArray, rng: Generator | None) -> tuple[FloatArray, fl
     return PRECISION * scaled, PRECISION * 2.0**-exponent
 
 
-def _ask(
-    scores: FloatArray,
-    rows: Rows,
-    rng: Generator | None,
-    fixed: FloatArray | None,
-    gap: float,
-    deadline: float,
-    presolve: bool,
-    *,
-    fractions: bool = False,
-) -> Answer:
-    """What HiGHS says of the program; of its relaxation, where arms may be chosen in part, only the bound."""
-    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """What HiGHS is asked; the fields are as in `maximise`, the scores as HiGHS is given them.
 
-    rows = rows.for_highs
-    n_rows, n_arms = rows.matrix.shape
-    arms = np.arange(n_arms) if rng is None else rng.permutation(n_arms)
-    rows = rows if rng is None else rows.part(rng.permutation(n_rows))
-    free = np.full(n_arms, np.nan) if fixed is None else fixed[arms]
-    options: Any = {"mip_rel_gap": max(gap, TIES / 10)}
-    if deadline < math.inf:
-        options["time_limit"] = max(deadline - time.monotonic(), 1e-3)
-    for simplified in (True, False) if presolve else (False,):
-        result = milp(
-            -scores[arms],
-            integrality=np.full(n_arms, 0 if fractions else 1),
-            bounds=Bounds(np.where(free == 1, 1.0, 0.0), np.where(free == 0, 0.0, 1.0)),
-            constraints=LinearConstraint(rows.matrix[:, arms], rows.lower, rows.upper),
-            options=options | {"presolve": simplified},
+    deadline: on the monotonic clock, infinity for none.
+    """
+
+    scores: FloatArray
+    rows: Rows
+    rng: Generator | None
+    fixed: FloatArray | None
+    gap: float
+    deadline: float
+
+    def allowed(self, *, presolve: bool) -> Answer:
+        """What HiGHS says, asked until its set keeps all rows: its tolerance is larger than ours."""
+        program = self
+        for _ in range(ATTEMPTS):
+            answer = program.ask(presolve=presolve)
+            if answer.chosen is None or not program.rows.excess(answer.chosen).any():
+                return answer
+            program = replace(program, rows=program.rows.without(answer.chosen))
+        raise ArithmeticError(f"HiGHS gave {ATTEMPTS} sets that are not allowed: coefficients differ too much in size")
+
+    def ask(self, *, presolve: bool, fractions: bool = False) -> Answer:
+        """What HiGHS says of the program; of its relaxation, where arms may be chosen in part, only the bound."""
+        from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
+
+        rows, rng = self.rows.for_highs, self.rng
+        n_rows, n_arms = rows.matrix.shape
+        arms = np.arange(n_arms) if rng is None else rng.permutation(n_arms)
+        rows = rows if rng is None else rows.part(rng.permutation(n_rows))
+        free = np.full(n_arms, np.nan) if self.fixed is None else self.fixed[arms]
+        options: Any = {"mip_rel_gap": max(self.gap, TIES / 10)}
+        if self.deadline < math.inf:
+            options["time_limit"] = max(self.deadline - time.monotonic(), 1e-3)
+        for simplified in (True, False) if presolve else (False,):
+            result = milp(
+                -self.scores[arms],
+                integrality=np.full(n_arms, 0 if fractions else 1),
+                bounds=Bounds(np.where(free == 1, 1.0, 0.0), np.where(free == 0, 0.0, 1.0)),
+                constraints=LinearConstraint(rows.matrix[:, arms], rows.lower, rows.upper),
+                options=options | {"presolve": simplified},
+            )
+            if result.status in (0, 1, 2):
+                break
+        else:
+            raise ArithmeticError(f"HiGHS failed: {result.message}")
+        if fractions:
+            return Answer(None, bound=-float(result.fun) if result.status == 0 else math.inf)
+        bound = result.mip_dual_bound
+        return Answer(
+            chosen=None if result.x is None else np.sort(arms[np.asarray(result.x) > 0.5]),
+            bound=-float(bound) if bound is not None and math.isfinite(bound) else math.inf,
+            infeasible=result.status == 2,
+            proved=result.status == 0 and self.gap == 0.0,
         )
-        if result.status in (0, 1, 2):
-            break
-    else:
-        raise ArithmeticError(f"HiGHS failed: {result.message}")
-    if fractions:
-        return Answer(None, bound=-float(result.fun) if result.status == 0 else math.inf)
-    bound = result.mip_dual_bound
-    return Answer(
-        chosen=None if result.x is None else np.sort(arms[np.asarray(result.x) > 0.5]),
-        bound=-float(bound) if bound is not None and math.isfinite(bound) else math.inf,
-        infeasible=result.status == 2,
-        proved=result.status == 0 and gap == 0.0,
-    )

@@ -104,7 +104,8 @@ def _lowest_is_the_papers(results: Sequence[Result]) -> tuple[bool, str]:
     if first is papers:
         clear = difference(second, papers, n_pairs).is_clear
         doubt = "" if clear else ", which these runs do not tell apart"
-        return True, f"it lost least, {lost}, and {code(second.policy)} next, {_times(second, papers)}{doubt}"
+        next_lost = f"{code(second.policy)} next, {_times(second, papers)}{doubt}"
+        return True, f"the paper's rule lost least, {lost}, and {next_lost}"
     clear = difference(papers, first, n_pairs).is_clear
     if clear:
         return False, f"{code(first.policy)} lost least, and the paper's rule {_times(papers, first)}"
@@ -118,14 +119,15 @@ def _almost_the_same(results: Sequence[Result]) -> tuple[bool, str]:
     """Whether all but epsilon-greedy lost about as much, and the words for it."""
     lowest = min(results, key=lambda result: result.mean)
     others = sorted((r for r in results if r.policy != "EpsilonGreedy"), key=lambda r: r.mean)
-    alike = [r for r in others if r.mean <= ALIKE * lowest.mean]
-    if len(alike) == len(others):
+    if others[-1].mean <= ALIKE * lowest.mean:
         most = others[-1].mean / lowest.mean
         return True, f"all {len(others)} policies but epsilon-greedy lost at most {most:.2f} times the lowest"
+    beside = [r for r in others if r is not lowest]
+    alike = [r for r in beside if r.mean <= ALIKE * lowest.mean]
     worst = others[-1]
     return False, (
-        f"{code(lowest.policy)} lost least, {len(alike)} of the {len(others)} policies but epsilon-greedy at most "
-        f"{ALIKE} times as much, and {code(worst.policy)} {_times(worst, lowest)}"
+        f"{code(lowest.policy)} lost least, {len(alike) or 'none'} of the {len(beside)} others but epsilon-greedy at "
+        f"most {ALIKE} times as much, and {code(worst.policy)} {_times(worst, lowest)}"
     )
 
 

@@ -105,8 +105,10 @@ def read_plan(path: Path) -> Plan:
         raise ValueError(
             f"{path} is not there; `armful compare --example > plan.toml` writes one to start from"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # or a number of too many digits
         raise ValueError(f"{path} is not TOML: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path} is not a plan: it is nested too deeply") from None
     known = {"runs", "seed", "sizes", "policies", "environments"}
     for name in text:
         if name not in known:

@@ -66,9 +66,10 @@ class Remarks:
         with np.errstate(over="ignore", invalid="ignore"):
             squared = float(np.mean(np.sum(np.asarray(rows(sample.astype(np.int64)), dtype=np.float64) ** 2, axis=-1)))
         if math.isfinite(squared) and not SHORTEST <= squared <= LONGEST:
+            same_pull = f" ({squared:.3g} would be the same pull)" if squared > 0 else ""
             warnings.warn(
                 f"the arms have a mean squared length of {squared:.3g}, and ridge, 1.0 if not given, is meant for "
-                f"about 1: scale the features, or give ridge= in their units ({squared:.3g} would be the same pull)",
+                f"about 1: scale the features, or give ridge= in their units{same_pull}",
                 stacklevel=stacklevel,
             )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armful import checks
 from armful.tables._columns import arrow, listed
 
 Names = tuple[str, ...]
@@ -23,7 +24,7 @@ def features_and_names(X: Any) -> tuple[Any, Names | None]:
     Raises
     ------
     ValueError
-        A column is not of numbers; it is named.
+        A column is not of numbers, or has one that is missing or infinite; it is named.
     """
     if isinstance(X, np.ndarray | list | tuple):
         return X, None
@@ -38,7 +39,9 @@ def features_and_names(X: Any) -> tuple[Any, Names | None]:
         return X, None
     names = list(columns)
     known = tuple(names) if all(isinstance(name, str) for name in names) else None
-    return _as_array(X, names), known
+    array = _as_array(X, names)
+    _refuse_not_finite(array, names)
+    return array, known
 
 
 def refuse_other_columns(known: Names | None, names: Names | None) -> None:
@@ -63,7 +66,9 @@ def _as_array(X: Any, names: list[Any]) -> NDArray[Any]:
     if hasattr(X, "head"):  # of pandas or polars, which are faster at numbers alone; as a whole, dates would be numbers
         kinds = {np.asarray(column).dtype.kind for column in _columns(X.head(0), names)}
         if kinds <= set("biuf"):
-            return np.asarray(X)
+            array = np.asarray(X)
+            if array.dtype.kind != "O":  # as numbers of pandas are where some are missing
+                return array
     columns = [np.asarray(column) for column in _columns(X, names)]
     numbers = [_numbers(column) for column in columns]
     wrong = [
@@ -79,6 +84,14 @@ def _as_array(X: Any, names: list[Any]) -> NDArray[Any]:
         )
     known = [column for column in numbers if column is not None]
     return np.stack(known, axis=1).astype(np.float64, copy=False) if known else np.empty((len(X), 0))
+
+
+def _refuse_not_finite(array: NDArray[Any], names: list[Any]) -> None:
+    """Name the column of the first NaN or infinity; whoever sees the array alone can only name its row."""
+    if array.dtype.kind != "f" or checks.all_finite(array.ravel(order="K")):
+        return
+    row, column = np.argwhere(~np.isfinite(array))[0].tolist()
+    raise ValueError(f"features must be finite, got {array[row, column]} in row {row}, column {names[column]!r}")
 
 
 def _columns(X: Any, names: list[Any]) -> Iterator[Any]:
