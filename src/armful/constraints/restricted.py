@@ -37,7 +37,7 @@ class _Restricted(Constraint):
         self, constraint: Constraint, arms: ArrayLike | None = None, *, ids: Iterable[int | str] | None = None
     ) -> None:
         name = type(self).__name__
-        refuse_no_constraint(constraint, f"{name} needs")
+        refuse_no_constraint(constraint, f"{name} needs a constraint,")
         if (arms is None) == (ids is None):
             raise ValueError(f"{name} needs arms, by their indices or a mask, or ids of a Table, and not both")
         if isinstance(ids, str):
@@ -48,7 +48,8 @@ class _Restricted(Constraint):
         self._arms, self._mask_size = _distinct(NO_ARMS if arms is None else arms)
         self._ids_of: IdsOf | None = None
         self._resolved: tuple[ref[TableOfIds], Self] | None = None
-        self.options = {"constraint": constraint, "arms": arms, "ids": self.ids}
+        given = None if arms is None else self._arms if self._mask_size is None else np.array(arms)
+        self.options = {"constraint": constraint, "arms": given, "ids": self.ids}
 
     @property
     def arms(self) -> IntArray:
@@ -77,6 +78,9 @@ class _Restricted(Constraint):
         resolved._ids_of = table.ids_of
         self._resolved = ref(table), resolved
         return resolved
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_resolved": None}
 
     def arm_names(self, indices: ArrayLike) -> list[str] | None:
         """Return what arms are called: by their ids, else by what the constraint calls them; None without names."""
