@@ -59,7 +59,7 @@ OTHER = {
     "SpanningTree": lambda: SpanningTree([*EDGES, ("a", "d")]),
     "Knapsack": lambda: Knapsack([1, 2, 3], 5),
     "Linear": lambda: Linear([[1, 1, 1]], 0, 1),
-    "overlapping_quotas": lambda: overlapping_quotas({"region": LABELS}, at_most={"region": {"n": 1}}),
+    "overlapping_quotas": lambda: overlapping_quotas({"city": LABELS}, at_most={"city": 1}),
     "Excluding": lambda: Requiring(TopK(1), [0, 2]),
     "Requiring": lambda: Requiring(TopK(2), ids=["x"]),
 }

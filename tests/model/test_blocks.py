@@ -224,10 +224,10 @@ def test_some_of_many_arms_are_multiplied_in_blocks_of_one_size_by_two_columns_o
     """What BLAS does with another size depends on the processor, so the sizes themselves are looked at."""
     columns_seen, rows_seen = set(), set()
 
-    def seen(columns, rows):
+    def seen(columns, rows, *n_threads):
         columns_seen.add(columns.shape[-2])
         rows_seen.add(rows.shape[-1])
-        return product_of(columns, rows)
+        return product_of(columns, rows, *n_threads)
 
     for module in ("_blocks", "ridge"):
         monkeypatch.setattr(f"armful.model.{module}.product_of", seen)

@@ -687,3 +687,17 @@ def test_an_empty_state_is_like_the_one_it_was_made_from():
     assert (empty.n_features, empty.ridge, empty.batch) == (3, 0.5, (2,))
     assert not empty.n.any()
     expect_close((state + empty).V, state.V, "V")
+
+
+@pytest.mark.parametrize("how", [{}, {"weights": 0.0}, {"shock": 0.5}])
+@pytest.mark.parametrize("k", [1, 10, 3000])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_finite_is_named_however_many_rows_are_learned_and_whatever_they_weigh(bad, k, how):
+    how = {name: np.full(k, value) if name == "weights" else value for name, value in how.items()}
+    X, r = np.zeros((k, 3)), np.zeros(k)
+    X[-1, 1] = bad
+    with pytest.raises(ValueError, match=f"features must be finite, got {bad} in row {k - 1}"):
+        RidgeState(n_features=3).learn(X, r, **how)
+    X[-1, 1], r[-1] = 0.0, bad
+    with pytest.raises(ValueError, match=f"rewards must be finite, got {bad} in row {k - 1}"):
+        RidgeState(n_features=3).learn(X, r, **how)

@@ -43,6 +43,7 @@ class EachOwn:
         return np.stack([array[rows] for array in self.arrays])
 
 
+@np.errstate(over="ignore", invalid="ignore")  # faster so than by a with-statement
 def multiply(X: FloatArray | EachOwn, matrix: FloatArray, kernel: Kernel, *, some_of_many: bool = False) -> Results:
     """What `kernel` makes of the rows of `X @ matrix`, `(..., n, d)` times `(..., d, m)`: each `(..., n)`.
 
@@ -58,18 +59,19 @@ def multiply(X: FloatArray | EachOwn, matrix: FloatArray, kernel: Kernel, *, som
     What is not finite in `X`, or overflows, shows in the result; numpy's warnings about it are silenced.
     """
     columns = matrix.swapaxes(-1, -2)
-    with np.errstate(over="ignore", invalid="ignore"):
-        n_learners = len(matrix) if matrix.ndim == 3 and X.shape[:-2] in ((), (len(matrix),)) else 0
-        at_a_time = CACHED // (min(X.shape[-2], BLOCK // 2) * matrix.shape[-1] + 1) + 1
-        if n_learners <= at_a_time:
-            return _by_blocks(X, columns, kernel, some_of_many)
-        results: Results = ()
-        for begin in range(0, n_learners, at_a_time):
-            learners = slice(begin, begin + at_a_time)
-            parts = _by_blocks(_of(X, learners), columns[learners], kernel, some_of_many)
-            results = results or tuple(np.empty((n_learners, *part.shape[1:])) for part in parts)
-            _fill_in(results, learners, parts)
-        return results
+    if matrix.ndim != 3 or X.shape[:-2] not in ((), (len(matrix),)):
+        return _by_blocks(X, columns, kernel, some_of_many)
+    n_learners = len(matrix)
+    at_a_time = CACHED // (min(X.shape[-2], BLOCK // 2) * matrix.shape[-1] + 1) + 1
+    if n_learners <= at_a_time:
+        return _by_blocks(X, columns, kernel, some_of_many)
+    results: Results = ()
+    for begin in range(0, n_learners, at_a_time):
+        learners = slice(begin, begin + at_a_time)
+        parts = _by_blocks(_of(X, learners), columns[learners], kernel, some_of_many)
+        results = results or tuple(np.empty((n_learners, *part.shape[1:])) for part in parts)
+        _fill_in(results, learners, parts)
+    return results
 
 
 def _by_blocks(X: FloatArray | EachOwn, columns: FloatArray, kernel: Kernel, some_of_many: bool) -> Results:
@@ -117,21 +119,24 @@ def lengths_and_last(columns: FloatArray, rows: FloatArray) -> Results:
         squares = _column_squares(product[..., :-1, :])
     else:
         half = m - m // 16 * 8  # the larger product has a whole number of BLAS's vectors
-        squares = _column_squares(product_of(columns[..., :half, :half], rows[..., :half, :]))
-        product = product_of(columns[..., half:, :], rows)
+        n_threads = _blas_threads()
+        squares = _column_squares(product_of(columns[..., :half, :half], rows[..., :half, :], n_threads))
+        product = product_of(columns[..., half:, :], rows, n_threads)
         squares += _column_squares(product[..., :-1, :])
     return product[..., -1, :].copy(), np.sqrt(squares, out=squares)
 
 
-def product_of(columns: FloatArray, rows: FloatArray) -> FloatArray:
+def product_of(columns: FloatArray, rows: FloatArray, n_threads: tuple[int, ...] | None = None) -> FloatArray:
     """Return `columns @ rows`, `(..., m, d)` times `(..., d, n)`, equal where columns of `rows` are equal.
 
     `rows` lies in memory as `multiply` gives it to a kernel. Each new shape of product is tried out with equal columns
     at all n places. Where they do not get equal results, `rows` is multiplied 8 columns at a time, too few to be
-    divided among threads, and where that does not help, one at a time and always at the same place.
+    divided among threads, and where that does not help, one at a time and always at the same place. n_threads: of
+    each BLAS, where the caller has asked already.
     """
     m, d = columns.shape[-2:]
-    n, in_rows, n_threads = rows.shape[-1], columns.strides[-1] <= columns.strides[-2], _blas_threads()
+    n, in_rows = rows.shape[-1], columns.strides[-1] <= columns.strides[-2]
+    n_threads = _blas_threads() if n_threads is None else n_threads
     if _place_does_not_matter(m, d, n, in_rows, n_threads):
         return columns @ rows
     product = np.empty((*np.broadcast_shapes(columns.shape[:-2], rows.shape[:-2]), m, n))

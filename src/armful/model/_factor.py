@@ -40,9 +40,9 @@ class Factor:
             inverse[..., -1, -1] = -1.0
             inverse = inverted(inverse)
         self._inverse = frozen(inverse)
-        self.squared_condition = product_of_squares(self.triangle, self._inverse)
+        self.squared_condition = product_of_squares(self.triangle[..., :-1], self._inverse[..., :-1])
         """Not less than the square of the condition number of R with its columns scaled to length 1, `(...)`."""
-        self.steady = product_of_squares(self.triangle[..., :-1], self._inverse[..., :-1]) <= STEADY
+        self.steady = self.squared_condition <= STEADY
         """Where few rows at a time may be added, `(...)`; by the features alone, whatever the unit of the rewards."""
 
     @classmethod
@@ -93,7 +93,9 @@ class Factor:
         directions that only the ridge holds; one that is held by small rows beside large ones in the same columns
         errs by up to eps * c, so by 1e-3 at the very worst.
         """
-        if _all(EPSILON**2 * self.squared_condition <= LARGEST_WIDTH_ERROR):
+        rewards = self.triangle[..., -1]
+        exact = _all(EPSILON**2 * self.squared_condition <= LARGEST_WIDTH_ERROR)
+        if exact and math.isfinite(np.vdot(rewards, rewards)):
             return
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = row_norms(np.swapaxes(self.triangle, -1, -2))

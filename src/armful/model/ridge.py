@@ -65,13 +65,12 @@ class RidgeState:
         all these arms, relative to the variance of each arm's own; they are then learned with
         `V += X' W X`, `b += X' W r`, `W = (I + shock 11')^-1`, so one call must hold one round.
         """
-        X = checks.features(X, self.n_features)
+        X = checks.features(X, self.n_features, finite=False)
         r = checks.floats("rewards", rewards)
         if r.shape != X.shape[:-1]:
             raise ValueError(
                 f"rewards must have shape {X.shape[:-1]}, one for each row of features, got {checks.shape_of(r)}"
             )
-        checks.refuse_not_finite("rewards", r)
         if X.shape[:-2] != self.batch:
             raise ValueError(f"features must have the leading axes {self.batch} of the state, got {X.shape[:-2]}")
         w = None if weights is None else check_weights(weights, r.shape)
@@ -80,6 +79,9 @@ class RidgeState:
             return self
         n = np.asarray(self._n + r.shape[-1]) if w is None else total_weight(self._n, w)
         rows = rows_to_learn(X, r, w, shock)
+        if not checks.all_finite(rows):  # they show what is not finite in either
+            checks.refuse_not_finite("features", X)
+            checks.refuse_not_finite("rewards", r)
         seen = self._seen.add(rows)
         return self._with(seen, self._solved.after(rows, seen, self.ridge), n, begun(self._sources))
 
@@ -195,7 +197,7 @@ class RidgeState:
     @property
     def residual(self) -> FloatArray:
         """`sum w r^2 - b.theta`, what the estimate leaves unexplained (with the price of its size), `(...)`."""
-        return self._solved.triangle[..., -1, -1] ** 2
+        return self._solved.triangle[..., -1, -1][()] ** 2  # a number rather than an array of shape (): faster
 
     @property
     def log_det(self) -> FloatArray:

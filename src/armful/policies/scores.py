@@ -38,7 +38,7 @@ class Scores:
         return cls(mean, bonus, score, np.zeros(score.shape, dtype=bool))
 
     @classmethod
-    def clipped(cls, mean: FloatArray, bonus: FloatArray, cap: FloatArray) -> Self:
+    def clipped(cls, mean: FloatArray, bonus: FloatArray, cap: FloatArray | float) -> Self:
         """Return `min(mean + bonus, cap)` with ties at the cap broken by the estimate.
 
         As one number: `min(mean + bonus, (1 - e) cap + e mean)`, e the `ESTIMATE_SHARE`. It grows with mean and bonus,

@@ -44,7 +44,7 @@ class C2UCB(ConfidencePolicy):
 
     def _bonus(self, width: FloatArray, k: int) -> FloatArray:
         alpha = self._alpha(self.state, k)
-        return alpha * width if isinstance(alpha, float | int) else alpha[..., None] * width
+        return alpha * width if isinstance(alpha, float) else alpha[..., None] * width
 
 
 class CappedC2UCB(C2UCB):
@@ -152,7 +152,7 @@ class CappedC2UCB(C2UCB):
     def _guessed_noise_and_norm(self) -> tuple[float, float]:
         return (self.cap / 2, self.cap) if self.cap else super()._guessed_noise_and_norm()
 
-    def _lowest_cap(self, arms: Arms, mean: FloatArray, bonus: FloatArray) -> FloatArray:
+    def _lowest_cap(self, arms: Arms, mean: FloatArray, bonus: FloatArray) -> FloatArray | float:
         caps: list[FloatArray | float] = []
         if self.cap is not None:
             caps.append(self.cap)
@@ -167,7 +167,7 @@ class CappedC2UCB(C2UCB):
                 "CappedC2UCB needs a cap, a number that no mean reward exceeds: CappedC2UCB(..., cap=1.0), or "
                 "choose(X, constraint, caps=...) with one for each arm; C2UCB needs none"
             )
-        lowest = np.asarray(caps[0])
+        lowest = caps[0]
         for cap in caps[1:]:
             lowest = np.minimum(lowest, cap)
         return lowest
