@@ -51,9 +51,15 @@ def workers(n_workers, folder):
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory):
+def two(tmp_path_factory):
     with workers(2, tmp_path_factory.mktemp("two")) as client:
         yield client
+
+
+@pytest.fixture
+def client(two):
+    two.wait_for_workers(2, timeout=300)  # one that a test killed may not be back yet
+    return two
 
 
 @pytest.fixture(scope="module")

@@ -63,9 +63,15 @@ def local_cluster(folder, *, n_workers=2, threads_per_worker=1):
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory):
+def two_workers(tmp_path_factory):
     with local_cluster(tmp_path_factory.mktemp("dask")) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def local(two_workers):
+    two_workers.wait_for_workers(2, timeout=300)  # one that a test killed may not be back yet
+    return two_workers
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 RETRIES = 2
 """A task that fails is tried again so often: files that are far away are not always there at the first time."""
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 """How long a cluster may be without any worker: enough for a killed one to be started again."""
 
 GROUP = 8

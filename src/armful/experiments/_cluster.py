@@ -27,7 +27,7 @@ from armful.experiments.running import Outcomes, run_cell
 CONNECT_SECONDS = 5.0
 """How long a scheduler may take to answer."""
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 """How long a cluster may be without any worker: enough for a killed one to be started again."""
 
 
