@@ -61,5 +61,5 @@ if options.figure:
         below.bar(weeks, heights, bottom=bottom, label=region)
         bottom += heights
     below.set(xlabel="week", ylabel="contacts", ylim=(0, 100))
-    below.legend(frameon=True, loc="lower right", ncols=3)
+    below.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
     figure.savefig(options.figure)

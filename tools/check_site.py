@@ -2,10 +2,10 @@
 
     python tools/check_site.py site
 
-- every link to a page, a file or an anchor of the site leads somewhere, also links to files of the repository on GitHub;
+- every link to a page, a file or an anchor of the site leads somewhere, and so do links to files of the repository;
 - every page is in the navigation;
 - nothing is loaded from another host: no script, style, font, image or frame;
-- no reference that mkdocstrings could not resolve, and no heading of a docstring section that it did not understand;
+- every reference to a name of armful is resolved, and doctests are in Examples sections, where they are shown as code;
 - everything public is in the reference.
 """
 
@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 ROOT = Path(__file__).parent.parent
 REPOSITORY = re.compile(r"https://github\.com/armful/armful/(?:blob|tree)/main/([^#?]*)")
 PUBLIC = ["armful", "armful.environments", "armful.experiments", "armful.testing", "armful.theory"]
-# What the theme's script would load from elsewhere for a feature, and the class of elements that have it: fine while no page does.
+# What the theme's script would load for a feature, and the class of elements that have it: fine while no page does.
 DORMANT = {
     "https://unpkg.com/mermaid": "mermaid",
     "https://unpkg.com/glightbox": "glightbox",
@@ -28,7 +28,7 @@ DORMANT = {
     "https://unpkg.com/ace-builds": "pyodide",
     "https://unpkg.com/resize-observer-polyfill": None,  # for browsers older than 2020
 }
-LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "audio": "src", "embed": "src"}
+LOADED = {"script", "img", "iframe", "source", "video", "audio", "embed"}
 LOADING_LINKS = {"stylesheet", "icon", "preload", "modulepreload", "prefetch", "preconnect", "dns-prefetch", "manifest"}
 
 
@@ -42,6 +42,8 @@ class Page(HTMLParser):
         self.loaded: list[str] = []
         self.in_nav: list[str] = []
         self.unresolved: list[str] = []
+        self.bare_doctests = 0
+        self._quotes = 0
         self.classes: set[str] = set()
         self._nav_depth = 0
         self.feed(text)
@@ -60,14 +62,19 @@ class Page(HTMLParser):
                 self.in_nav.append(attributes["href"])
         elif tag == "autoref":
             self.unresolved.append(attributes.get("identifier", "?"))
-        if tag in LOADED and LOADED[tag] in attributes:
-            self.loaded.append(attributes[LOADED[tag]])
+        if tag == "blockquote":  # ">>>" outside an Examples section of a docstring is Markdown for three of them
+            self._quotes += 1
+            self.bare_doctests += self._quotes == 3
+        if tag in LOADED and "src" in attributes:
+            self.loaded.append(attributes["src"])
         if tag == "link" and LOADING_LINKS & set(attributes.get("rel", "").split()):
             self.loaded.append(attributes.get("href", ""))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "nav":
             self._nav_depth -= 1
+        elif tag == "blockquote":
+            self._quotes -= 1
 
 
 def elsewhere(address: str) -> bool:
@@ -79,8 +86,8 @@ def foreign_resources(path: Path, text: str) -> list[str]:
     if path.suffix == ".css":
         found = re.findall(r"(?:url\(|@import)\s*[\"']?((?:https?:)?//[^\"')\s]+)", text)
     else:
-        calls = r"(?:importScripts|import|fetch|\.src\s*=|new Worker|new SharedWorker)\s*\(?\s*[\"'`]((?:https?:)?//[^\"'`\s]+)"
-        found = re.findall(calls, text)
+        calls = r"(?:importScripts|import|fetch|\.src\s*=|new Worker|new SharedWorker)"
+        found = re.findall(calls + r"\s*\(?\s*[\"'`]((?:https?:)?//[^\"'`\s]+)", text)
         found += re.findall(r"https?://(?:unpkg\.com|cdn\.[\w.-]+|fonts\.[\w.-]+|cdnjs\.[\w.-]+)[^\"'`\s]*", text)
     return found
 
@@ -145,6 +152,13 @@ class Site:
             if name.startswith("armful")
         ]
 
+    def bare_doctests(self) -> list[str]:
+        return [
+            f"{self.name(path)}: {page.bare_doctests} doctests outside an Examples section of their docstrings"
+            for path, page in self.pages.items()
+            if page.bare_doctests
+        ]
+
     def missing_reference(self, names: list[str]) -> list[str]:
         there = {anchor for page in self.pages.values() for anchor in page.anchors}
         return [f"{name} is public and on no page of the reference" for name in names if name not in there]
@@ -169,6 +183,7 @@ def problems_of(folder: Path, names: list[str]) -> list[str]:
         *site.outside_nav(),
         *site.loaded_from_elsewhere(),
         *site.unresolved(),
+        *site.bare_doctests(),
         *site.missing_reference(names),
     ]
 

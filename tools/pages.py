@@ -80,8 +80,8 @@ def write_gallery() -> None:
         for name in names
     ]
     (GALLERY / "index.md").write_text(
-        "# Examples\n\nPlain scripts, each done in seconds. The figures and what they print were made by running them when this site was "
-        "built.\n\n" + '<div class="grid cards gallery" markdown>\n\n' + "\n".join(cards) + "\n</div>\n",
+        "# Examples\n\nPlain scripts, each done in seconds. Their figures and what they print were made when "
+        "this site was built.\n\n" + '<div class="grid cards gallery" markdown>\n\n' + "\n".join(cards) + "\n</div>\n",
         encoding="utf-8",
     )
 
@@ -96,7 +96,8 @@ def write_command_line() -> None:
     body = pages.partition("\n")[2].lstrip()
     text = (
         f"# Command line\n\nThe command `armful` needs the extra `[experiments]`.\n\n{body.rstrip()}\n\n"
-        f"## A plan\n\nWhat `armful compare --example` prints. [Compare policies](../howto/compare-policies.md) explains it.\n\n"
+        "## A plan\n\nWhat `armful compare --example` prints. "
+        "[Compare policies](../howto/compare-policies.md) explains it.\n\n"
         f"```toml\n{plan.rstrip()}\n```\n"
     )
     (DOCS / "reference" / "command-line.md").write_text(text, encoding="utf-8")
