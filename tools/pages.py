@@ -32,6 +32,14 @@ def examples_in_nav() -> list[str]:
     return names
 
 
+def output(*arguments: str) -> str:
+    """Return what Python prints when it is called so; stop if that fails."""
+    done = subprocess.run([sys.executable, *arguments], cwd=GALLERY, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"python {' '.join(arguments)} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
 def title_of(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
@@ -50,19 +58,15 @@ def write_example(name: str) -> None:
         return
     print(f"running examples/{path.name}", flush=True)
     arguments = ARGUMENTS.get(name, [])
-    command = [sys.executable, str(path), *arguments, "--figure", str(figure)]
-    done = subprocess.run(command, cwd=GALLERY, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"examples/{path.name} failed:\n{done.stderr}")
+    printed = output(str(path), *arguments, "--figure", str(figure))
     source = path.read_text(encoding="utf-8")
     first, rest = docstring_of(source)
     shown = " ".join(["python", f"examples/{path.name}", *arguments, "--figure", figure.name])
     page.write_text(
-        f"# {title_of(name)}\n\n{first}\n\n"
+        f"# {title_of(name)}\n\n{first}\n\n{rest}\n\n"
         f"![What the example draws]({figure.name}){{ .figure }}\n\n"
-        f"```text\n$ {shown}\n{done.stdout.rstrip()}\n```\n\n"
-        + (f"```text\n{rest}\n```\n\n" if rest else "")
-        + f"## The code\n\n[examples/{path.name}]({REPOSITORY}/examples/{path.name})\n\n```python\n{source}```\n",
+        f"```text\n$ {shown}\n{printed.rstrip()}\n```\n\n"
+        f"## The code\n\n[examples/{path.name}]({REPOSITORY}/examples/{path.name})\n\n```python\n{source}```\n",
         encoding="utf-8",
     )
 
@@ -88,12 +92,8 @@ def write_gallery() -> None:
 
 def write_command_line() -> None:
     """Write the help of every command as a page."""
-    module = [sys.executable, "-m", "typer", "armful.cli.app", "utils", "docs", "--name", "armful"]
-    pages = subprocess.run(module, capture_output=True, text=True, check=True).stdout
-    plan = subprocess.run(
-        [sys.executable, "-m", "armful", "compare", "--example"], capture_output=True, text=True, check=True
-    ).stdout
-    body = pages.partition("\n")[2].lstrip()
+    body = output("-m", "typer", "armful.cli._app", "utils", "docs", "--name", "armful").partition("\n")[2].lstrip()
+    plan = output("-m", "armful", "compare", "--example")
     text = (
         f"# Command line\n\nThe command `armful` needs the extra `[experiments]`.\n\n{body.rstrip()}\n\n"
         "## A plan\n\nWhat `armful compare --example` prints. "
