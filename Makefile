@@ -87,8 +87,9 @@ docs: $(DOCS_READY)
 	@find .cache -maxdepth 1 -type f -delete
 	rm -rf site
 	$(BIN)/zensical build --strict
+	$(BIN)/python tools/search_from_disk.py site
 	$(BIN)/python tools/check_site.py site
-	@echo "site/index.html is the documentation; to search in it: $(BIN)/python -m http.server --directory site"
+	@echo "site/index.html is the documentation"
 
 bench: $(READY)
 	$(BIN)/python benchmarks/simulation.py
