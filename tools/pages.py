@@ -47,7 +47,7 @@ def title_of(name: str) -> str:
 def docstring_of(source: str) -> tuple[str, str]:
     """Return the first sentence of an example's docstring, and the rest."""
     first, _, rest = source.split('"""')[1].partition("\n")
-    return first.strip(), rest.strip()
+    return first.strip(), rest.strip("\n")
 
 
 def write_example(name: str) -> None:
