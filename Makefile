@@ -74,7 +74,7 @@ check: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadscope --basetemp=.cache/pytest -q -m "not slow"
 
 tutorials: $(READY)
-	$(BIN)/python docs/draw_tutorials.py
+	$(BIN)/python tools/draw_tutorials.py
 
 # In the environment of the tests, which goes when pyproject.toml changes, and this stamp with it.
 $(DOCS_READY): $(READY)
