@@ -11,6 +11,7 @@ THREADS ?= 1 2 4
 VERSION := $(shell $(PYTHON) -c "import sys; print('%d.%d' % sys.version_info[:2])")
 READY := $(VENV)/.ready-$(VERSION)
 OLDEST_READY := $(OLDEST)/.ready-$(VERSION)
+DOCS_READY := $(VENV)/.ready-docs-$(VERSION)
 
 # Caches of the tools stay in the clone; BLAS at one thread because work is spread over processes.
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
@@ -22,7 +23,7 @@ export TMPDIR := $(CURDIR)/.cache/tmp
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help demo test test-kernels test-oldest check tutorials bench bench-peers clean
+.PHONY: help demo test test-kernels test-oldest check docs tutorials bench bench-peers clean
 
 help:
 	@echo "make demo   set up and run the quick reproduction of the paper (under two minutes after the install)"
@@ -31,6 +32,7 @@ help:
 	@echo "make test-oldest   run every test with the lowest versions that pyproject.toml allows"
 	@echo "make check  set up, lint, type-check, check the layers and run the quick tests"
 	@echo "make tutorials  run the tutorials and draw their pictures anew, into docs/tutorials/images"
+	@echo "make docs   set up, run the examples and build the documentation site into site/, with every link checked"
 	@echo "make bench  set up and print the benchmarks (ratios measured side by side)"
 	@echo "make bench-peers  install other bandit libraries too, and compare with them"
 	@echo "make clean  remove everything the other targets made"
@@ -72,7 +74,22 @@ check: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadscope --basetemp=.cache/pytest -q -m "not slow"
 
 tutorials: $(READY)
-	$(BIN)/python docs/draw_tutorials.py
+	$(BIN)/python tools/draw_tutorials.py
+
+# In the environment of the tests, which goes when pyproject.toml changes, and this stamp with it.
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $(DOCS_READY)
+
+# Zensical keeps pages as files in .cache, also when docstrings have changed; its own --clean would empty all of .cache.
+docs: $(DOCS_READY)
+	$(BIN)/python tools/pages.py
+	@find .cache -maxdepth 1 -type f -delete
+	rm -rf site
+	$(BIN)/zensical build --strict
+	$(BIN)/python tools/search_from_disk.py site
+	$(BIN)/python tools/check_site.py site
+	@echo "site/index.html is the documentation"
 
 bench: $(READY)
 	$(BIN)/python benchmarks/simulation.py
@@ -85,4 +102,5 @@ bench-peers: $(READY)
 	$(BIN)/python benchmarks/peers.py --write
 
 clean:
+	rm -rf site docs/gallery docs/changelog.md docs/contributing.md docs/reference/command-line.md
 	rm -rf $(VENV) $(OLDEST) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache demo

@@ -1,8 +1,14 @@
 """Why these customers, what each limit costs, and what a change of the house's rules would be worth."""
 
+import argparse
+
 import numpy as np
 
 import armful
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--figure", metavar="PATH", help="draw a figure there too; needs matplotlib")
+options = parser.parse_args()
 
 rng = np.random.default_rng(0)
 n = 60_000
@@ -26,3 +32,17 @@ print(f"\n1,000 more contacts in the north are worth {gain:,.0f} at the same tot
 opted_out = rng.random(n) < 0.02
 without = policy.choose(customers, armful.Excluding(house, opted_out))
 print(f"leaving out {opted_out.sum():,} customers who opted out costs {choice.value - without.value:,.0f}")
+
+if options.figure:
+    from matplotlib.figure import Figure
+
+    limits = np.arange(0, 3001, 250)
+    values = [house.with_(at_most={"north": int(most), "south": 3000}).best(scores).value for most in limits]
+    figure = Figure(figsize=(7, 3.5), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(limits, np.array(values) - choice.value, marker="o")
+    axes.axvline(1000, color="0.6", linestyle="--")
+    axes.axhline(0, color="0.6", linestyle="--", label="the rule of the house")
+    axes.set(xlabel="at most so many from the north", ylabel="worth more than now by")
+    axes.legend(frameon=False, loc="lower right")
+    figure.savefig(options.figure)

@@ -9,7 +9,7 @@ import pytest
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted((DOCS / "tutorials").glob("*.md"))
 
-spec = importlib.util.spec_from_file_location("draw_tutorials", DOCS / "draw_tutorials.py")
+spec = importlib.util.spec_from_file_location("draw_tutorials", DOCS.parent / "tools" / "draw_tutorials.py")
 draw_tutorials = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(draw_tutorials)
 

@@ -1,8 +1,8 @@
 """Run the tutorials and keep the pictures that their code draws: `make tutorials`.
 
 A page saves its picture as NAME.png into the folder where it runs. Here that is a temporary one, and the picture is
-copied to tutorials/images/ if every result of the page came out as written. The picture carries a digest of the code
-that drew it, so that tests/test_tutorials.py notices when a page was changed and its picture was not drawn anew.
+copied to docs/tutorials/images/ if every result of the page came out as written. The picture carries a digest of the
+code that drew it, so that tests/test_tutorials.py notices when a page was changed and its picture was not drawn anew.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-PAGES = Path(__file__).parent / "tutorials"
+PAGES = Path(__file__).parent.parent / "docs" / "tutorials"
 IMAGES = PAGES / "images"
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS  # those of pyproject.toml
 DIGEST = "Code digest"
