@@ -51,7 +51,7 @@ def customers(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def plain(policy: armful.Policy, X: np.ndarray, constraint: Any) -> np.ndarray:
-    scores = policy.score_all(Arms(X, policy.state), constraint.k)
+    scores = policy._score_arms(Arms(X, policy.state), constraint.k)
     return constraint.best(scores.value, None, np.random.default_rng(0)).indices
 
 

@@ -149,7 +149,7 @@ def test_worker_processes_tell_what_this_process_tells(file, tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("Arguments", r"takes 2 positional .* \(Arguments in armful's policy.py, line \d+, in Policy.score_all\)$"),
+        ("Arguments", r"takes 2 positional .* \(Arguments in armful's policy.py, line \d+, in Policy._score_arms\)$"),
         ("Learner", r"AttributeError: 'int' object .* \(Learner in armful's loop.py, line \d+, in run_alone\)$"),
     ],
 )

@@ -282,7 +282,7 @@ def test_copies_work_while_the_original_is_in_use_by_another_thread():
     thread = background(lambda: policy.choose(ARMS, slow))
     assert slow.inside.wait(900)
     for other in (copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))):
-        assert other.thread_locks is not policy.thread_locks
+        assert other._thread_locks is not policy._thread_locks
         other.learn(ROWS[0, 0], REWARDS[0, 0])
         assert len(other.choose(ARMS, TopK(3))) == 3
     slow.go_on.set()
@@ -293,16 +293,16 @@ def test_a_shallow_copy_draws_from_the_same_generator_and_so_has_the_same_locks(
     policy = C2UCB(n_features=D, seed=0)
     twin = copy.copy(policy)
     assert twin.rng is policy.rng
-    assert twin.thread_locks is policy.thread_locks
+    assert twin._thread_locks is policy._thread_locks
 
 
 def test_a_policy_with_a_pickle_of_its_own_making_is_shared_too():
     class Lean(C2UCB):
         def __getstate__(self):
-            return {name: value for name, value in vars(self).items() if name != "thread_locks"}
+            return {name: value for name, value in vars(self).items() if name != "_thread_locks"}
 
     policy = copy.deepcopy(Lean(n_features=D, seed=0))
-    assert "thread_locks" not in vars(policy)
+    assert "_thread_locks" not in vars(policy)
     policy.learn(ROWS[0, 0], REWARDS[0, 0])
     assert len(policy.choose(ARMS, TopK(3))) == 3
 

@@ -11,7 +11,7 @@ def plain_choice(policy, X, constraint, caps=None):
     """Indices, value and scores that the plain computation gives, and the state its generator is left in."""
     twin = copy.copy(policy)
     twin.rng = copy.deepcopy(policy.rng)
-    scores = twin.score_all(Arms(np.asarray(X, dtype=np.float64), twin.state, caps), constraint.k)
+    scores = twin._score_arms(Arms(np.asarray(X, dtype=np.float64), twin.state, caps), constraint.k)
     best = constraint.best(scores.value, None, twin.rng)
     return best, scores, twin.rng.bit_generator.state
 

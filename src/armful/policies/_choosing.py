@@ -16,7 +16,7 @@ from armful.constraints.base import Constraint, RankedConstraint, Selection
 from armful.constraints.restricted import on_table
 from armful.model._blocks import BLOCK
 from armful.objectives import Objective
-from armful.policies._locks import Turn
+from armful.policies._locks import RewindOnError
 from armful.policies._problem import Problem
 from armful.policies.choice import Choice
 from armful.policies.scores import Scores
@@ -40,11 +40,11 @@ def choose_from_array(
     if isinstance(X, Table):
         refuse_too_many(X, constraint, objective)
         constraint = on_table(constraint, X)
-    locks, generator = policy.thread_locks, policy.generator
-    with locks.drawing, Turn(locks, generator):
+    locks, generator = policy._thread_locks, policy._generator
+    with locks.drawing, RewindOnError(locks, generator):
         with locks.state:  # others may learn again while the best set is looked for
             arms = arms_for(policy, X, caps)
-            scores = policy.score_under(arms, constraint)
+            scores = policy._score_for(arms, constraint)
         problem = Problem(arms, scores, constraint, objective)
         picked = problem.solve(constraint, generator)
     if policy.is_thompson and picked.ratio != 1:
@@ -54,7 +54,7 @@ def choose_from_array(
             stacklevel=3,
         )
     i = picked.indices
-    policy.remarks.chosen_from(arms.n_arms, arms.rows, under_costs=arms.only_costs, stacklevel=4)
+    policy._warnings_once.chosen_from(arms.n_arms, arms.rows, under_costs=arms.only_costs, stacklevel=4)
     ids = X.ids_of(i) if isinstance(X, Table) else None
     return _choice(picked, arms.rows(i), ids, scores.at(i), partial(_given, problem))
 
@@ -62,17 +62,17 @@ def choose_from_array(
 def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:
     """Choose with exact scores only of the arms that could be in the best set."""
     constraint.refuse_misfit(rows.n_arms)
-    caps = policy.check_caps(caps, rows.n_arms)
+    caps = policy._check_caps(caps, rows.n_arms)
     with remembering(rows, policy) as memory:
-        scoring, turn = _begun(policy, constraint.k, caps, rows.take(np.zeros(1, dtype=np.int64)))
-        with turn:
+        scoring, rewind = _begun(policy, constraint.k, caps, rows.take(np.zeros(1, dtype=np.int64)))
+        with rewind:
             picked, features, scores = choose_from(rows, scoring, constraint, memory)
             i = picked.indices
             ids = rows.ids_of(i)
         if memory is not None:
             memory.keep(i, features)
     some_rows = partial(_first, rows) if hasattr(rows, "blocks") else rows.take
-    policy.remarks.chosen_from(rows.n_arms, some_rows, stacklevel=4)
+    policy._warnings_once.chosen_from(rows.n_arms, some_rows, stacklevel=4)
     return _choice(picked, features, ids, scores, partial(_all_scored, scoring, rows, constraint, i))
 
 
@@ -86,11 +86,11 @@ def choose_on_cluster(
         choice = policy.choose(features, constraint, caps=caps)
         return choice if ids is None else replace(choice, ids=ids[choice.indices])
     constraint.refuse_misfit(arms.n_arms)
-    scoring, turn = _begun(policy, constraint.k, policy.check_caps(caps, arms.n_arms), np.ones((1, arms.n_features)))
-    with turn:
+    scoring, rewind = _begun(policy, constraint.k, policy._check_caps(caps, arms.n_arms), np.ones((1, arms.n_features)))
+    with rewind:
         picked, features, ids = arms.choose(scoring, constraint, policy)
     scores = scoring.score(features, picked.indices) if picked.indices.size else None
-    policy.remarks.chosen_from(arms.n_arms, lambda some: _first(arms, some)[0], stacklevel=4)
+    policy._warnings_once.chosen_from(arms.n_arms, lambda some: _first(arms, some)[0], stacklevel=4)
     return _choice(picked, features, ids, scores, partial(_not_here, arms.n_arms))
 
 
@@ -99,9 +99,9 @@ def arms_for(policy: "Policy", X: ArrayLike | Table, caps: ArrayLike | None) -> 
     if isinstance(X, Table):
         refuse_unfit(X, policy.n_features)
         X.refuse_changed()
-        return WholeTable(X, policy.state, policy.check_caps(caps, X.n_arms))
+        return WholeTable(X, policy.state, policy._check_caps(caps, X.n_arms))
     arms = Arms(X, policy.state)
-    arms.caps = policy.check_caps(caps, arms.n_arms)
+    arms.caps = policy._check_caps(caps, arms.n_arms)
     if arms.X.ndim != 2:
         raise ValueError(f"features must have shape (n_arms, {policy.n_features}), got {arms.X.shape}")
     return arms
@@ -130,18 +130,18 @@ def _choice(
     )
 
 
-def _begun(policy: "Policy", k: int, caps: FloatArray | None, row: FloatArray) -> tuple[Scoring, Turn]:
+def _begun(policy: "Policy", k: int, caps: FloatArray | None, row: FloatArray) -> tuple[Scoring, RewindOnError]:
     """Return the scores of a round by one state of the policy, with all that is drawn for it: the rest needs no locks.
 
     row: `(1, n_features)`, an arm to score.
     """
-    with policy.thread_locks.drawing:
-        turn = Turn(policy.thread_locks, policy.generator)
-        with turn:
-            with policy.thread_locks.state:
+    with policy._thread_locks.drawing:
+        rewind = RewindOnError(policy._thread_locks, policy._generator)
+        with rewind:
+            with policy._thread_locks.state:
                 scoring = Scoring(policy, k, caps)
-            scoring.key_for_ties(policy.generator, row)
-    return scoring, turn
+            scoring.key_for_ties(policy._generator, row)
+    return scoring, rewind
 
 
 def _first(arms: Any, some: IntArray) -> Any:

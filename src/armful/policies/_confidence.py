@@ -40,7 +40,7 @@ class ConfidencePolicy(Policy):
         bound = bound if norm is None else norm
         self._alpha = make_radius(radius, noise=noise, norm=bound, delta=delta, length=length, guess=guess)
         super().__init__(n_features=n_features, ridge=_ridge(ridge, noise, bound, n_features), seed=seed)
-        self.remarks.noise = NoiseScale(noise, guess)
+        self._warnings_once.noise = NoiseScale(noise, guess)
 
     def _guessed_noise_and_norm(self) -> tuple[float, float]:
         """Return where an estimate of R starts, and S if it is not given."""

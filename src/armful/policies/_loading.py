@@ -26,7 +26,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
         policy = kind(**options)
         policy.rng = _restored_generator(header["generator"])
         policy.state = state
-        policy.restore_columns(header.get("columns"))
+        policy._restore_columns(header.get("columns"))
     except Exception as error:  # of any class, given what somebody wrote into a file
         raise FileFormatError(
             f"{path} does not fit {kind.__name__} of this armful: {npz_format.short(error)}"

@@ -19,7 +19,7 @@ class Locks:
 
     def __init__(self) -> None:
         self.drawing, self.state, self.learning = RLock(), RLock(), RLock()
-        self.turn: Turn | None = None
+        self.turn: RewindOnError | None = None
 
     def __deepcopy__(self, memo: object) -> Self:
         return type(self)()
@@ -28,7 +28,7 @@ class Locks:
         return type(self), ()
 
 
-class Turn:
+class RewindOnError:
     """The random numbers of one choice: if it fails, the generator is rewound, unless somebody has drawn since.
 
     Made while `locks.drawing` is held.

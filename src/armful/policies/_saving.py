@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 def save(policy: "Policy", path: str | os.PathLike[str]) -> None:
     """Write options, state and random generator as they are at one moment."""
-    kind, generator = type(policy), policy.generator
-    with policy.thread_locks.drawing, policy.thread_locks.state:
+    kind, generator = type(policy), policy._generator
+    with policy._thread_locks.drawing, policy._thread_locks.state:
         state, position, columns = policy.state, generator.bit_generator.state, policy.columns
     try:
         header = {

@@ -25,7 +25,7 @@ FAR_FOR_ONE, FAR_FOR_ALL = 20.0, 10.0
 Generous, since noise="auto" knows the scale only after some rounds, and may begin at a quarter of it."""
 
 
-class Remarks:
+class WarningsOnce:
     """What a policy has yet to say to its user.
 
     Parameters

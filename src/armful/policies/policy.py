@@ -19,9 +19,9 @@ from armful.constraints.base import goes_by_rank, refuse_no_constraint
 from armful.model.ridge import RidgeState
 from armful.objectives import Objective
 from armful.policies._choosing import arms_for, choose_from_array, choose_from_many, choose_on_cluster
-from armful.policies._locks import Locks, Turn
+from armful.policies._locks import Locks, RewindOnError
 from armful.policies._saving import option_names, save
-from armful.policies._warnings import Remarks
+from armful.policies._warnings import WarningsOnce
 from armful.policies.choice import Choice
 from armful.policies.scores import Scores
 from armful.randomness import Seed, Streams, as_generator
@@ -67,15 +67,15 @@ class Policy:
                 if name not in vars(cls):
                     setattr(cls, name, vars(Policy)[name])
 
-    thread_locks = Locks()
+    _thread_locks = Locks()
     """Each policy has its own; this is for one that was restored without."""
     _columns: Names | None = None
 
     def __init__(self, *, n_features: int, ridge: float | None = None, seed: Seed = None) -> None:
         self._state = RidgeState(n_features=n_features, ridge=1.0 if ridge is None else ridge)
-        self.remarks = Remarks(ridge_is_default=ridge is None)
+        self._warnings_once = WarningsOnce(ridge_is_default=ridge is None)
         self.rng: Generator | Streams = as_generator(seed, "seed")
-        self.thread_locks = Locks()
+        self._thread_locks = Locks()
 
     def score(self, arms: Arms, k: int) -> Scores | FloatArray:
         """The score of every arm, `(..., n_arms)`, when at most `k` are to be chosen: the one method to write."""
@@ -131,9 +131,9 @@ class Policy:
     def scores(self, X: ArrayLike | Table, k: int, *, caps: ArrayLike | None = None) -> FloatArray:
         """The score of every row of `X`, `(n_arms,)`, when at most `k` are to be chosen."""
         X, _ = self._named(X)
-        locks = self.thread_locks
-        with locks.drawing, Turn(locks, self.generator), locks.state:
-            return self.score_all(arms_for(self, X, caps), checks.count("k", k)).value
+        locks = self._thread_locks
+        with locks.drawing, RewindOnError(locks, self._generator), locks.state:
+            return self._score_arms(arms_for(self, X, caps), checks.count("k", k)).value
 
     def learn(
         self,
@@ -155,18 +155,18 @@ class Policy:
         if client is not None or is_dask(rows):
             self.merge(learned_on(client, rows, rewards, weights, shock, like=self.state))
             return
-        locks = self.thread_locks
+        locks = self._thread_locks
         with locks.learning:
             before = self._state
             new = before.learn(rows, rewards, weights=weights, shock=shock)
             with locks.state:
                 self._state = new
             self._keep(names)
-            self.remarks.learned(checks.floats("rewards", rewards), before)
+            self._warnings_once.learned(checks.floats("rewards", rewards), before)
 
     def discount(self, factor: float) -> None:
         """Let what was learned count `factor` (0 to 1) as much, for a world that drifts."""
-        with self.thread_locks.learning:
+        with self._thread_locks.learning:
             self.state = self._state.discount(factor)
 
     def merge(self, state: RidgeState) -> None:
@@ -177,7 +177,7 @@ class Policy:
         """
         if not isinstance(state, RidgeState):
             raise ValueError(f"merge takes a RidgeState, like another policy's .state, got {type(state).__name__}")
-        with self.thread_locks.learning:
+        with self._thread_locks.learning:
             if self._state.overlaps(state):
                 raise ValueError(
                     "this policy holds observations of that state already (it is its own, or was merged before), and "
@@ -197,7 +197,7 @@ class Policy:
         if not isinstance(state, RidgeState):
             raise ValueError(f"state must be a RidgeState, got {type(state).__name__}")
         self._state.refuse_unlike(state)
-        with self.thread_locks.learning, self.thread_locks.state:
+        with self._thread_locks.learning, self._thread_locks.state:
             self._state = state
 
     @property
@@ -226,7 +226,7 @@ class Policy:
     # -- many repetitions ----------------------------------------------------------------------------
 
     @property
-    def can_batch(self) -> bool:
+    def _can_batch(self) -> bool:
         """Whether many repetitions can be simulated at once: `batched`, and does no more in a round than to score."""
         kind = type(self)
         for step in ("choose", "learn"):
@@ -234,14 +234,14 @@ class Policy:
                 raise ValueError(f"{step} was replaced in one {kind.__name__} alone; a subclass can be copied")
         return self.batched and kind.choose is Policy.choose and kind.learn is Policy.learn
 
-    def repeated(self, generators: Sequence[Generator]) -> Self:
+    def _repeated(self, generators: Sequence[Generator]) -> Self:
         """This policy as a batch of learners, one for each generator, that all know what this one knows."""
         twin = copy.copy(self)
         twin._state = self._state.repeat(len(generators))
         twin.rng = Streams(generators)
         return twin
 
-    def repetition(self, i: int) -> Self:
+    def _repetition(self, i: int) -> Self:
         """One learner of a batch, drawing from the same generator."""
         if not isinstance(self.rng, Streams):
             raise TypeError("this policy is a single learner, not a batch of repetitions")
@@ -258,7 +258,7 @@ class Policy:
 
     # -- inside --------------------------------------------------------------------------------------
 
-    def score_all(self, arms: Arms, k: int) -> Scores:
+    def _score_arms(self, arms: Arms, k: int) -> Scores:
         """What `score` says, with the reasons."""
         scores = self.score(arms, k)
         if isinstance(scores, Scores):
@@ -268,10 +268,10 @@ class Policy:
             raise ValueError(f"{type(self).__name__}.score must give scores of shape {expected}, got {value.shape}")
         return Scores.uncapped(arms.mean, value - arms.mean, value)
 
-    def score_under(self, arms: Arms, constraint: Constraint) -> Scores:
-        """What `score_all` says for a choice under this constraint; one that counts costs sees no gains."""
+    def _score_for(self, arms: Arms, constraint: Constraint) -> Scores:
+        """What `_score_arms` says for a choice under this constraint; one that counts costs sees no gains."""
         arms.only_costs = constraint.only_costs
-        scores = self.score_all(arms, constraint.k)
+        scores = self._score_arms(arms, constraint.k)
         return scores.of_costs() if arms.only_costs else scores
 
     def _named(self, X: Any) -> tuple[Any, Names | None]:
@@ -291,7 +291,7 @@ class Policy:
         if names is not None and self._columns is None:
             self._columns = names
 
-    def restore_columns(self, columns: object) -> None:
+    def _restore_columns(self, columns: object) -> None:
         """Take over the names of columns from a file."""
         if columns is None:
             return
@@ -300,7 +300,7 @@ class Policy:
             raise ValueError(f"columns must be a list of {self.n_features} names")
         self._columns = tuple(names)
 
-    def check_caps(self, caps: ArrayLike | None, n_arms: int) -> FloatArray | None:
+    def _check_caps(self, caps: ArrayLike | None, n_arms: int) -> FloatArray | None:
         """One cap for each arm, for a policy that takes them."""
         if caps is None:
             return None
@@ -309,7 +309,7 @@ class Policy:
         return checks.caps(caps, n_arms)
 
     @property
-    def generator(self) -> Generator:
+    def _generator(self) -> Generator:
         """Where a single learner draws from."""
         if isinstance(self.rng, Streams):
             raise TypeError("this policy is a batch of repetitions; choose and save are for a single one")

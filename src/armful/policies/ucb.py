@@ -114,7 +114,7 @@ class CappedC2UCB(C2UCB):
             length=length,
             seed=seed,
         )
-        self.remarks.cap = self.cap
+        self._warnings_once.cap = self.cap
 
     @property
     def needs_caps(self) -> bool:

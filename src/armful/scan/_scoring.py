@@ -36,7 +36,7 @@ class Scorer(Protocol):
     @property
     def bounds_scores(self) -> bool: ...
 
-    def score_all(self, arms: Arms, k: int) -> Any: ...
+    def _score_arms(self, arms: Arms, k: int) -> Any: ...
 
 
 class AssumedArms(Arms):
@@ -87,7 +87,7 @@ class Scoring:
 
     def score_arms(self, arms: Arms) -> Any:
         """The scores of arms that are given with all that is asked of them."""
-        return self._as_it_was().score_all(arms, self.k)
+        return self._as_it_was()._score_arms(arms, self.k)
 
     def lowest(self, low: Arms, high: Arms) -> FloatArray:
         """The lowest scores of arms that lie between `low` and `high`."""
@@ -116,7 +116,9 @@ class Scoring:
         row: `(1, n_features)`, an arm to score.
         """
         scored = self._as_it_was()
-        scored.score_all(self.assumed(row, slice(0, 1), np.zeros(1), np.zeros(1)), self.k)  # what it draws is the same
+        scored._score_arms(
+            self.assumed(row, slice(0, 1), np.zeros(1), np.zeros(1)), self.k
+        )  # draws the same
         rng.bit_generator.state = scored.rng.bit_generator.state
         self.key = draw_key(rng)
         return self.key

@@ -59,7 +59,7 @@ def run_batched(policy: Policy, environment: Environment, rounds: int, seed: int
     generators = [generator(seed, i, POLICY) for i in repetitions]
     noises = [generator(seed, i, NOISE) for i in repetitions]
     worlds = [played(environment, rounds, generator(seed, i, WORLD)) for i in repetitions]
-    learners = policy.repeated(generators)
+    learners = policy._repeated(generators)
     result = Trajectories.empty(len(repetitions), rounds)
     scene = None
     for t in range(rounds):
@@ -140,16 +140,16 @@ def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> 
     approximate = learners.is_thompson and scene.constraint is not None and not scene.constraint.always_exact
     if scene.features is None or scene.constraint is None or not scene.only_sums or approximate:  # `choose` may warn
         return [
-            learners.repetition(i).choose(shown.features, shown.constraint, objective=shown.objective).indices
+            learners._repetition(i).choose(shown.features, shown.constraint, objective=shown.objective).indices
             for i, shown in enumerate(scene.rounds)
         ]
     state, seen = learners.state, scene.features
     arms = SeparateArms(seen, state) if isinstance(seen, EachOwn) else Arms(seen, state)
-    scores = learners.score_under(arms, scene.constraint).value
+    scores = learners._score_for(arms, scene.constraint).value
     if not checks.all_finite(scores):
         i, arm = np.argwhere(~np.isfinite(scores))[0]
         raise ValueError(f"scores must be finite, got {scores[i, arm]} for arm {arm} of repetition {i}")
-    learners.remarks.chosen_from(scene.rounds[0].features.shape[0], scene.rounds[0].features.__getitem__)
+    learners._warnings_once.chosen_from(scene.rounds[0].features.shape[0], scene.rounds[0].features.__getitem__)
     return scene.constraint.best_each(scores, generators, [shown.features for shown in scene.rounds])[0]
 
 

@@ -87,7 +87,7 @@ def run_batch(
     policy: Policy | Learner, environment: Environment, rounds: int, seed: int, repetitions: range
 ) -> Trajectories:
     """The given repetitions, together if the policy can."""
-    if isinstance(policy, Policy) and policy.can_batch:
+    if isinstance(policy, Policy) and policy._can_batch:
         return run_batched(policy, environment, rounds, seed, repetitions)
     return Trajectories.joined([run_alone(policy, environment, rounds, seed, i) for i in repetitions])
 

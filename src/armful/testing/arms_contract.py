@@ -191,7 +191,7 @@ class ArmsContract:
     ) -> Choice:
         """Choose, compare everything with the plain computation, and learn what comes of it."""
         twin = copy.deepcopy(policy)
-        scores = twin.score_all(Arms(X, twin.state, caps), constraint.k)
+        scores = twin._score_arms(Arms(X, twin.state, caps), constraint.k)
         best = constraint.best(scores.value, None, twin.rng)  # type: ignore[arg-type]
         choice = policy.choose(arms, constraint, caps=caps, **self.options)
         i, what = best.indices, f"{policy!r} under {constraint!r}"

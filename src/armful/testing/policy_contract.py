@@ -106,17 +106,17 @@ class PolicyContract:
 
     def test_a_batch_of_repetitions_scores_as_each_alone(self) -> None:
         policy = self._experienced(seed=6)
-        if not policy.can_batch:
+        if not policy._can_batch:
             return
         rng, repetitions = np.random.default_rng(6), 7
-        batch = policy.repeated([np.random.default_rng([6, i]) for i in range(repetitions)])
+        batch = policy._repeated([np.random.default_rng([6, i]) for i in range(repetitions)])
         alone = [_drawing_from(policy, np.random.default_rng([6, i])) for i in range(repetitions)]
         for n_arms, k in ((9, 3), (1, 1), (40, 8), (9, 2)):
             X = rng.standard_normal((repetitions, n_arms, self.n_features))
             for shown in (X, X[0]):  # each repetition its own arms; all the same arms
-                together = batch.score_all(Arms(shown, batch.state), k)
+                together = batch._score_arms(Arms(shown, batch.state), k)
                 for i, single in enumerate(alone):
-                    its_own = single.score_all(Arms(shown if shown.ndim == 2 else shown[i], single.state), k)
+                    its_own = single._score_arms(Arms(shown if shown.ndim == 2 else shown[i], single.state), k)
                     for name in ("mean", "bonus", "value", "capped"):
                         one, other = getattr(together, name), getattr(its_own, name)
                         assert one.shape == (repetitions, n_arms), f"batched {name} has shape {one.shape}"
