@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import armful
-from armful import environments as worlds
+from armful import environments
 from armful.environments import Round
 
 PAGE = Path(__file__).parent.parent / "docs" / "defaults.md"
@@ -79,23 +79,23 @@ class Case:
 
 
 CASES = {
-    "Slates, 5 of 100": Case(worlds.Slates(), 50, 400),
-    "Slates, 20 of 100": Case(worlds.Slates(k=20), 50, 100),
+    "Slates, 5 of 100": Case(environments.Slates(), 50, 400),
+    "Slates, 20 of 100": Case(environments.Slates(k=20), 50, 100),
     "Requests, 10 of 500": Case(Requests(), 300, 10),
-    "Campaign, 5 of 5,000": Case(worlds.Campaign(k=5), 100, 20),
-    "Campaign, 500 of 5,000": Case(worlds.Campaign(), 20, 20),
-    "Regions": Case(worlds.Regions(), 50, 50),
-    "Budgets": Case(worlds.Budgets(), 50, 40),
-    "Routes": Case(worlds.Routes(), 50, 40),
-    "Matchings": Case(worlds.Matchings(), 50, 40),
-    "Networks": Case(worlds.Networks(), 50, 50),
-    "Panels": Case(worlds.Panels(), 30, 4),
-    "Bundles": Case(worlds.Bundles(), 100, 50),
-    "PaperInstance, grouped, k = 8": Case(worlds.PaperInstance(k=8), 160, 50, ridge=7.0),
-    "PaperInstance, uniform, k = 8": Case(worlds.PaperInstance(k=8, kind="uniform"), 160, 50, ridge=7.0),
-    "NoiseLowerBound": Case(worlds.NoiseLowerBound(n_features=4, k=8), 100, 1000),
-    "LearningLowerBound": Case(worlds.LearningLowerBound(n_features=8, k=8), 40, 100),
-    "CombinedLowerBound": Case(worlds.CombinedLowerBound(n_features=8, k=8), 100, 100),
+    "Campaign, 5 of 5,000": Case(environments.Campaign(k=5), 100, 20),
+    "Campaign, 500 of 5,000": Case(environments.Campaign(), 20, 20),
+    "Regions": Case(environments.Regions(), 50, 50),
+    "Budgets": Case(environments.Budgets(), 50, 40),
+    "Routes": Case(environments.Routes(), 50, 40),
+    "Matchings": Case(environments.Matchings(), 50, 40),
+    "Networks": Case(environments.Networks(), 50, 50),
+    "Panels": Case(environments.Panels(), 30, 4),
+    "Bundles": Case(environments.Bundles(), 100, 50),
+    "PaperInstance, grouped, k = 8": Case(environments.PaperInstance(k=8), 160, 50, ridge=7.0),
+    "PaperInstance, uniform, k = 8": Case(environments.PaperInstance(k=8, kind="uniform"), 160, 50, ridge=7.0),
+    "NoiseLowerBound": Case(environments.NoiseLowerBound(n_features=4, k=8), 100, 1000),
+    "LearningLowerBound": Case(environments.LearningLowerBound(n_features=8, k=8), 40, 100),
+    "CombinedLowerBound": Case(environments.CombinedLowerBound(n_features=8, k=8), 100, 100),
 }
 
 Make = Callable[[int, Case], armful.Policy]

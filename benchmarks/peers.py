@@ -49,10 +49,10 @@ CORES = os.sched_getaffinity(0)
 NOT_INSTALLED = "not installed: `pip install '.[bench]'`"
 
 
-# -- the world -----------------------------------------------------------------------------------------
+# -- the environment -----------------------------------------------------------------------------------------
 
 
-class World:
+class Environment:
     """Arms drawn once, and what they pay."""
 
     def __init__(self, n_arms: int, k: int) -> None:
@@ -70,7 +70,7 @@ class World:
 
 
 class Contender:
-    """One library on one world; a subclass writes `learn` and `scores`, or `choose` where it chooses by itself."""
+    """One library in one environment; a subclass has `learn` and `scores`, or `choose` where it chooses by itself."""
 
     name: ClassVar[str]
     package: ClassVar[str]
@@ -343,16 +343,16 @@ class Row:
     times: dict[str, list[float]] = field(default_factory=dict)
 
 
-def first_lesson(world: World) -> tuple[np.ndarray, np.ndarray]:
+def first_lesson(environment: Environment) -> tuple[np.ndarray, np.ndarray]:
     """Some arms and their rewards, to be learned by every contender before it plays."""
     rng = np.random.default_rng(SEED + 1)
-    chosen = rng.choice(len(world.X), size=500, replace=False)
-    return chosen, world.pay(chosen, rng)
+    chosen = rng.choice(len(environment.X), size=500, replace=False)
+    return chosen, environment.pay(chosen, rng)
 
 
-def begin(kind: type[Contender], world: World) -> Contender:
-    contender = kind(world.X, world.k)
-    contender.begin(*first_lesson(world))
+def begin(kind: type[Contender], environment: Environment) -> Contender:
+    contender = kind(environment.X, environment.k)
+    contender.begin(*first_lesson(environment))
     return contender
 
 
@@ -370,16 +370,16 @@ def guarded(row: Row) -> Iterator[None]:
         row.trouble = f"fails: {type(error).__name__}: {error}".splitlines()[0]
 
 
-def attempt(row: Row, world: World, limit: float) -> None:
+def attempt(row: Row, environment: Environment, limit: float) -> None:
     """Compare its first choice with armful's, and find out whether it can play with all the arms."""
-    reference = begin(ArmfulPlain, world)
-    begin(row.kind, World(SMALL, K_SMALL)).choose()  # importing is not counted
+    reference = begin(ArmfulPlain, environment)
+    begin(row.kind, Environment(SMALL, K_SMALL)).choose()  # importing is not counted
     started = time.perf_counter()
-    contender = begin(row.kind, world)
+    contender = begin(row.kind, environment)
     chosen = contender.choose()
-    expected = (time.perf_counter() - started) * (LARGE / len(world.X)) ** row.kind.growth
+    expected = (time.perf_counter() - started) * (LARGE / len(environment.X)) ** row.kind.growth
     row.full = expected <= limit
-    row.shared = len(np.intersect1d(chosen, reference.choose())) / world.k
+    row.shared = len(np.intersect1d(chosen, reference.choose())) / environment.k
     if row.kind.same_scores:
         wanted = reference.scores()
         row.difference = float(np.abs(contender.scores() - wanted).max() / np.abs(wanted).max())
@@ -387,10 +387,10 @@ def attempt(row: Row, world: World, limit: float) -> None:
 
 @dataclass
 class Player:
-    """A contender in its world, with the noise of its rewards."""
+    """A contender in its environment, with the noise of its rewards."""
 
     row: Row
-    world: World
+    environment: Environment
     contender: Contender
     rng: np.random.Generator
 
@@ -402,23 +402,23 @@ class Player:
         return sum(spent) / len(spent)
 
     def play_once(self) -> float:
-        """Seconds of one round: choosing and learning, not what the world does in between."""
+        """Seconds of one round: choosing and learning, not what the environment does in between."""
         started = time.perf_counter()
         chosen = self.contender.choose()
         chose = time.perf_counter()
-        rewards = self.world.pay(chosen, self.rng)
+        rewards = self.environment.pay(chosen, self.rng)
         paid = time.perf_counter()
         self.contender.learn(chosen, rewards)
         return time.perf_counter() - paid + chose - started
 
 
-def players_of(rows: Sequence[Row], worlds: dict[bool, World]) -> list[Player]:
-    """worlds: for those who play in full, and for the others."""
+def players_of(rows: Sequence[Row], environments: dict[bool, Environment]) -> list[Player]:
+    """environments: for those who play in full, and for the others."""
     players: list[Player] = []
     for row in rows:
         with guarded(row):
-            world = worlds[row.full]
-            players.append(Player(row, world, begin(row.kind, world), np.random.default_rng(SEED + 2)))
+            environment = environments[row.full]
+            players.append(Player(row, environment, begin(row.kind, environment), np.random.default_rng(SEED + 2)))
     return players
 
 
@@ -430,7 +430,7 @@ def interleave(players: Sequence[Player], job: str, n_arms: int, turns: int, *, 
             if row.trouble:
                 continue
             with guarded(row):
-                factor = (n_arms / len(player.world.X)) ** row.kind.growth
+                factor = (n_arms / len(player.environment.X)) ** row.kind.growth
                 spent = player.play(times) * factor
                 if turn >= untimed:
                     row.times.setdefault(job, []).append(spent)
@@ -643,7 +643,7 @@ def main() -> None:
     os.sched_setaffinity(0, {max(CORES)})
     rows = [Row(kind) for kind in CONTENDERS]
 
-    small, trial = World(SMALL, K_SMALL), World(TRIAL, TRIAL // PER_CENT)
+    small, trial = Environment(SMALL, K_SMALL), Environment(TRIAL, TRIAL // PER_CENT)
     for row in rows:
         with guarded(row):
             attempt(row, trial, options.limit)
@@ -651,7 +651,7 @@ def main() -> None:
     able = [row for row in rows if not row.trouble]
     deciding = players_of([row for row in able if row.kind is not ArmfulTable], {True: small, False: small})
     interleave(deciding, ONE, SMALL, options.runs, untimed=1, times=DECISIONS)
-    players = players_of(able, {True: World(LARGE, LARGE // PER_CENT), False: trial})
+    players = players_of(able, {True: Environment(LARGE, LARGE // PER_CENT), False: trial})
     interleave(players, ROUNDS, LARGE, options.large_runs, untimed=2)
     os.sched_setaffinity(0, CORES)
     interleave(players, ON_ALL, LARGE, options.large_runs, untimed=1)

@@ -2,9 +2,9 @@
 
 Three loops play the same rounds: `together` is what `armful.simulate` does, `alone` is armful's own plain loop (choose
 and learn, one repetition after the other), `bare` is the least numpy that C2UCB can be written in, with no checks at
-all, keeping V and solving anew. Two worlds: arms that stay, the same for all repetitions (`same`), and arms that are
-new in every round and repetition (`fresh`). Drawing them is then a good part of all three loops; `loop` is the same
-with the clock stopped while the world draws, which leaves the loop itself.
+all, keeping V and solving anew. Two environments: arms that stay, the same for all repetitions (`same`), and arms
+that are new in every round and repetition (`fresh`). Drawing them is then a good part of all three loops; `loop`
+is the same with the clock stopped while the environment draws, which leaves the loop itself.
 """
 
 import os
@@ -54,13 +54,13 @@ class Plain:
         return np.random.default_rng(1).standard_normal((self.n_arms, D)) / math.sqrt(D)
 
 
-def bare_loop(world: Plain, rounds: int) -> FloatArray:
+def bare_loop(environment: Plain, rounds: int) -> FloatArray:
     """C2UCB with ridge d and radius sqrt(d), as short as numpy allows."""
     regret = np.zeros((REPETITIONS, rounds))
     for i in range(REPETITIONS):
         noise = generator(SEED, i, NOISE)
         V, b = D * np.eye(D), np.zeros(D)
-        for t, shown in enumerate(world.rounds(rounds, generator(SEED, i, WORLD))):
+        for t, shown in enumerate(environment.rounds(rounds, generator(SEED, i, WORLD))):
             X = shown.features
             inverse = np.linalg.inv(V)
             scores = X @ (inverse @ b) + math.sqrt(D) * np.sqrt(((X @ inverse) * X).sum(axis=1))
@@ -73,35 +73,35 @@ def bare_loop(world: Plain, rounds: int) -> FloatArray:
     return regret
 
 
-def plain_loop(policy: C2UCB, world: Plain, rounds: int) -> object:
+def plain_loop(policy: C2UCB, environment: Plain, rounds: int) -> object:
     """armful's own, one repetition after the other."""
-    return [run_alone(policy, world, rounds, SEED, i) for i in range(REPETITIONS)]
+    return [run_alone(policy, environment, rounds, SEED, i) for i in range(REPETITIONS)]
 
 
-def seconds(work: Callable[[], object], world: Plain) -> tuple[float, float]:
-    """How long it takes, and how long without what the world does."""
-    begin, world.drawing = time.perf_counter(), 0.0
+def seconds(work: Callable[[], object], environment: Plain) -> tuple[float, float]:
+    """How long it takes, and how long without what the environment does."""
+    begin, environment.drawing = time.perf_counter(), 0.0
     work()
     spent = time.perf_counter() - begin
-    return spent, spent - world.drawing
+    return spent, spent - environment.drawing
 
 
 def main() -> None:
     policy = C2UCB(n_features=D, ridge=D, radius=math.sqrt(D))
     print(f"simulate: d={D}, k={K}, {REPETITIONS} repetitions, one core, median of {RUNS} interleaved runs")
-    print(f"{'arms':>7} {'world':>7} {'alone/together':>15} {'bare/together':>14}")
+    print(f"{'arms':>7} {'kind':>7} {'alone/together':>15} {'bare/together':>14}")
     for n_arms, rounds in ((200, 20), (2_000, 5), (16_000, 2)):
         for stay in (True, False):
-            world = Plain(n_arms, stay)
+            environment = Plain(n_arms, stay)
             loops: dict[str, Callable[[], object]] = {
-                "together": partial(simulate, policy, world, rounds=rounds, repetitions=REPETITIONS, seed=SEED),
-                "alone": partial(plain_loop, policy, world, rounds),
-                "bare": partial(bare_loop, world, rounds),
+                "together": partial(simulate, policy, environment, rounds=rounds, repetitions=REPETITIONS, seed=SEED),
+                "alone": partial(plain_loop, policy, environment, rounds),
+                "bare": partial(bare_loop, environment, rounds),
             }
             times: dict[str, list[tuple[float, float]]] = {name: [] for name in loops}
             for _ in range(RUNS):
                 for name, loop in loops.items():
-                    times[name].append(seconds(loop, world))
+                    times[name].append(seconds(loop, environment))
             for kind, place in (("same", 0),) if stay else (("fresh", 0), ("loop", 1)):
                 ratio = {
                     name: statistics.median(

@@ -1,4 +1,4 @@
-"""A world of your own in a few lines: shops on a street, of which some are closed each day, and a limited van.
+"""An environment of your own in a few lines: shops on a street, of which some are closed each day, and a limited van.
 
 Run it here, or name it in a plan: class = "add_an_environment.py:Deliveries".
 """
@@ -32,7 +32,7 @@ class Deliveries:
 
 
 class TestDeliveries(EnvironmentContract):
-    """With this in a test file, pytest checks your world as it checks armful's own."""
+    """With this in a test file, pytest checks your environment as it checks armful's own."""
 
     def environment(self) -> Deliveries:
         return Deliveries()

@@ -1,7 +1,7 @@
 """Measured regret beside what can be proved of it: the certificate of a trajectory, and the bounds of theory.
 
-The world is the second half of the paper's grouped instance: one arm doubles each round, promises ever more and pays
-nothing, and can be had only with k - 1 poor arms. More sizes: python certify_a_regret.py 2 4 8 16 32
+The environment is the second half of the paper's grouped instance: one arm doubles each round, promises ever more and
+pays nothing, and comes only with k - 1 poor arms. More sizes: python certify_a_regret.py 2 4 8 16 32
 """
 
 import argparse

@@ -245,7 +245,7 @@ def test_regret_under_an_objective_is_the_ratios_share_of_the_best_less_what_was
 def test_where_the_ratio_is_unknown_regret_counts_from_the_best():
     X, mean, diverse = np.eye(4), np.array([-0.4, -0.3, -0.2, -0.1]), Diverse(weight=1.0)
     most = best_by_enumeration(diverse, mean, X, TopK(2)).value
-    assert Round(X, TopK(2), mean, objective=diverse).to_beat() == pytest.approx(most)
+    assert Round(X, TopK(2), mean, objective=diverse).best_value() == pytest.approx(most)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -257,7 +257,7 @@ DELTA = 1e-9
 
 
 class Plays:
-    """Rounds of a small world: arms, constraint, and constants that are true of it."""
+    """Rounds of a small environment: arms, constraint, and constants that are true of it."""
 
     def __init__(self, name, seed):
         self.rng = np.random.default_rng(seed)
@@ -327,39 +327,39 @@ class Plays:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["top", "quotas", "listed", "grouped"])
 def test_the_regret_of_c2ucb_is_below_its_certificate_and_that_below_the_bounds(name, seed):
-    world = Plays(name, seed)
-    regret, chosen = world.play(world.policy(armful.C2UCB))
-    certificate = theory.regret_certificate(chosen, ridge=world.ridge, radius=world.betas, k=world.k, bound=world.B)
+    plays = Plays(name, seed)
+    regret, chosen = plays.play(plays.policy(armful.C2UCB))
+    certificate = theory.regret_certificate(chosen, ridge=plays.ridge, radius=plays.betas, k=plays.k, bound=plays.B)
     assert np.all(regret <= certificate)
-    assert certificate[-1] <= world.at_the_end(theory.c2ucb_bound)
-    assert certificate[-1] <= world.at_the_end(theory.c2ucb_round_counting_bound)
+    assert certificate[-1] <= plays.at_the_end(theory.c2ucb_bound)
+    assert certificate[-1] <= plays.at_the_end(theory.c2ucb_round_counting_bound)
     if name in ("top", "quotas"):
-        assert regret[-1] <= world.at_the_end(theory.c2ucb_matroid_bound)
-    assert theory.check_trajectory(chosen, ridge=world.ridge, k=world.k, length=world.L).holds
+        assert regret[-1] <= plays.at_the_end(theory.c2ucb_matroid_bound)
+    assert theory.check_trajectory(chosen, ridge=plays.ridge, k=plays.k, length=plays.L).holds
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rule", ["clip", "paper"])
 @pytest.mark.parametrize("name", ["top", "listed", "grouped"])
 def test_the_regret_of_both_capped_rules_is_below_the_bound_of_algorithm_2(name, rule, seed):
-    world = Plays(name, seed)
-    regret, chosen = world.play(world.policy(armful.CappedC2UCB, cap=world.B, rule=rule))
-    assert regret[-1] <= world.at_the_end(theory.capped_bound)
-    assert theory.check_trajectory(chosen, ridge=world.ridge, k=world.k, length=world.L).holds
+    plays = Plays(name, seed)
+    regret, chosen = plays.play(plays.policy(armful.CappedC2UCB, cap=plays.B, rule=rule))
+    assert regret[-1] <= plays.at_the_end(theory.capped_bound)
+    assert theory.check_trajectory(chosen, ridge=plays.ridge, k=plays.k, length=plays.L).holds
     if rule == "clip":
-        options = {"ridge": world.ridge, "radius": world.betas, "k": world.k, "bound": world.B}
+        options = {"ridge": plays.ridge, "radius": plays.betas, "k": plays.k, "bound": plays.B}
         certificate = theory.regret_certificate(chosen, **options, clip=True)
         assert np.all(regret <= certificate)
         assert np.all(certificate <= theory.regret_certificate(chosen, **options) * (1 + 1e-12))
-        assert certificate[-1] <= min(map(world.at_the_end, (theory.capped_bound, theory.c2ucb_round_counting_bound)))
+        assert certificate[-1] <= min(map(plays.at_the_end, (theory.capped_bound, theory.c2ucb_round_counting_bound)))
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["listed", "grouped"])
 def test_with_late_rewards_the_regret_is_below_the_bound_with_that_delay(name, seed):
-    world = Plays(name, seed)
-    regret, _ = world.play(world.policy(armful.C2UCB), delay=4)
-    assert regret[-1] <= world.at_the_end(theory.c2ucb_round_counting_bound, delay=4)
+    plays = Plays(name, seed)
+    regret, _ = plays.play(plays.policy(armful.C2UCB), delay=4)
+    assert regret[-1] <= plays.at_the_end(theory.c2ucb_round_counting_bound, delay=4)
 
 
 def test_a_certificate_is_the_sum_over_rounds_written_out():

@@ -25,11 +25,16 @@ class TestCombinedLowerBound(EnvironmentContract):
 
 def test_the_first_round_of_each_group_costs_half_b_k_averaged_over_theta_for_every_policy(make_policy):
     d, k, bound, n_rounds, seed = 4, 3, 1.5, 5, 7
-    worlds = [LearningLowerBound(n_features=d, k=k, bound=bound, signs=signs) for signs in product((-1, 1), repeat=d)]
-    lengths = worlds[0].group_lengths(n_rounds)
+    environments = [
+        LearningLowerBound(n_features=d, k=k, bound=bound, signs=signs) for signs in product((-1, 1), repeat=d)
+    ]
+    lengths = environments[0].group_lengths(n_rounds)
     first_rounds = np.cumsum([0, *lengths[:-1]])
     regret = np.array(
-        [simulate(make_policy(d), world, rounds=n_rounds, repetitions=2, seed=seed).regret for world in worlds]
+        [
+            simulate(make_policy(d), environment, rounds=n_rounds, repetitions=2, seed=seed).regret
+            for environment in environments
+        ]
     )
     averaged = regret.mean(axis=0)[:, first_rounds]  # (repetitions, groups)
     np.testing.assert_allclose(averaged, bound * k / 2, rtol=1e-12)
@@ -41,8 +46,8 @@ def test_rounds_are_divided_among_the_groups_as_evenly_as_can_be():
 
 
 def test_the_noise_instance_has_every_corner_k_times_and_the_stated_theta():
-    world = NoiseLowerBound(n_features=2, k=3, noise=2.0, signs=(1, -1))
-    shown = next(world.rounds(12, np.random.default_rng(0)))
+    environment = NoiseLowerBound(n_features=2, k=3, noise=2.0, signs=(1, -1))
+    shown = next(environment.rounds(12, np.random.default_rng(0)))
     corners, counts = np.unique(shown.features, axis=0, return_counts=True)
     assert corners.tolist() == [[-1, -1], [-1, 1], [1, -1], [1, 1]]
     assert counts.tolist() == [3, 3, 3, 3]
@@ -51,8 +56,8 @@ def test_the_noise_instance_has_every_corner_k_times_and_the_stated_theta():
 
 
 def test_the_combined_instance_keeps_the_halves_in_different_dimensions_and_rounds():
-    world = CombinedLowerBound(n_features=8, k=2)
-    rounds = list(world.rounds(10, np.random.default_rng(0)))
+    environment = CombinedLowerBound(n_features=8, k=2)
+    rounds = list(environment.rounds(10, np.random.default_rng(0)))
     assert all((shown.features[:, 4:] == 0).all() and shown.noise == 1.0 for shown in rounds[:5])
     assert all((shown.features[:, :4] == 0).all() and shown.noise == 0.0 for shown in rounds[5:])
 

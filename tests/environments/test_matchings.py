@@ -18,9 +18,9 @@ class TestMoreWorkersThanTasks(EnvironmentContract):
 
 
 def test_tasks_are_fresh_workers_stay_and_the_constraint_is_one_object():
-    world = Matchings(n_workers=3, n_tasks=2)
-    one, two = world.rounds(2, np.random.default_rng(0))
-    other = next(world.rounds(1, np.random.default_rng(1)))
+    environment = Matchings(n_workers=3, n_tasks=2)
+    one, two = environment.rounds(2, np.random.default_rng(0))
+    other = next(environment.rounds(1, np.random.default_rng(1)))
     assert not np.array_equal(one.features, two.features)
     assert one.constraint is two.constraint is other.constraint
     assert isinstance(one.constraint, Assignment)
@@ -29,8 +29,8 @@ def test_tasks_are_fresh_workers_stay_and_the_constraint_is_one_object():
 
 
 def test_features_are_the_stated_ones_and_near_unit_scale():
-    world = Matchings(n_workers=50, n_tasks=60)
-    shown = next(world.rounds(1, np.random.default_rng(3)))
+    environment = Matchings(n_workers=50, n_tasks=60)
+    shown = next(environment.rounds(1, np.random.default_rng(3)))
     np.testing.assert_allclose(shown.features[:, 0], 1 / np.sqrt(6))
     products = shown.features[:, 1:5] * np.sqrt(6)
     np.testing.assert_allclose(products[:, 0] * products[:, 3], products[:, 1] * products[:, 2], atol=1e-12)

@@ -48,8 +48,8 @@ def test_the_instance_is_the_papers(kind):
 @pytest.mark.parametrize("k", [256, 500])
 def test_widths_stay_exact_where_arm_norms_reach_two_to_the_k(k):
     """Against exact integers: along one axis V is 7 + the sum of squares, and the other axes must not notice."""
-    world = PaperInstance(k=k)
-    shown = [r for r in world.rounds(4 * k, np.random.default_rng(0)) if r.features.shape[0] == 2 * k]
+    environment = PaperInstance(k=k)
+    shown = [r for r in environment.rounds(4 * k, np.random.default_rng(0)) if r.features.shape[0] == 2 * k]
     state = RidgeState(n_features=7, ridge=7.0)
     squares, ordinary = 7, 7
     rng = np.random.default_rng(1)
@@ -82,10 +82,10 @@ def test_sizes_beyond_float64_are_refused():
 def test_on_the_grouped_type_capping_beats_not_capping_with_common_noise():
     """In pairs on the same noise at k = 16 the difference is some 15 standard errors; 4 are asked for."""
     options = {"n_features": 7, "ridge": 7.0, "radius": 7**0.5}
-    world = PaperInstance(k=16)
+    environment = PaperInstance(k=16)
     runs = {"rounds": 320, "repetitions": 50, "seed": 11}
-    plain = simulate(C2UCB(**options), world, **runs).total_regret
+    plain = simulate(C2UCB(**options), environment, **runs).total_regret
     for rule in ("clip", "paper"):
-        capped = simulate(CappedC2UCB(cap=0.9, rule=rule, **options), world, **runs).total_regret
+        capped = simulate(CappedC2UCB(cap=0.9, rule=rule, **options), environment, **runs).total_regret
         saved = plain - capped
         assert saved.mean() > 4 * saved.std(ddof=1) / np.sqrt(50)

@@ -17,14 +17,14 @@ class TestOtherTown(EnvironmentContract):
 
 
 def test_the_town_stays_and_conditions_change():
-    world = Routes()
-    one, two = world.rounds(2, np.random.default_rng(0))
-    (other,) = world.rounds(1, np.random.default_rng(1))
+    environment = Routes()
+    one, two = environment.rounds(2, np.random.default_rng(0))
+    (other,) = environment.rounds(1, np.random.default_rng(1))
     assert one.constraint is two.constraint is other.constraint
     assert one.constraint.costs
     np.testing.assert_array_equal(one.features[:, 0], other.features[:, 0])
     assert (one.features[:, 1:] != two.features[:, 1:]).all()
-    assert Routes(layout=1).lengths.tolist() != world.lengths.tolist() == Routes().lengths.tolist()
+    assert Routes(layout=1).lengths.tolist() != environment.lengths.tolist() == Routes().lengths.tolist()
 
 
 @pytest.mark.parametrize("layout", range(5))

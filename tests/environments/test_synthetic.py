@@ -40,10 +40,13 @@ def test_slates_have_an_intercept_and_clicks_between_a_tenth_and_nine_tenths():
 @pytest.mark.slow
 def test_with_k_much_larger_than_t_the_papers_rule_fails_and_clip_does_not():
     """The ratio of mean regrets is about 10; 5 is asked for, many standard errors below."""
-    world = Campaign()
+    environment = Campaign()
     regret = {
         rule: simulate(
-            CappedC2UCB(n_features=20, cap=1.0, rule=rule, ridge=20.0, radius=20**0.5), world, rounds=20, repetitions=10
+            CappedC2UCB(n_features=20, cap=1.0, rule=rule, ridge=20.0, radius=20**0.5),
+            environment,
+            rounds=20,
+            repetitions=10,
         ).mean
         for rule in ("paper", "clip")
     }

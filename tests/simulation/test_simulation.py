@@ -476,7 +476,7 @@ def test_rounds_may_be_plain_tuples_and_options_by_place():
     np.testing.assert_array_equal(plain.rewards, named.rewards)
     np.testing.assert_array_equal(plain.regret, named.regret)
     for shown in ([1, 2, 3], (1, 2), "a round"):
-        with pytest.raises(ValueError, match=r"^a world must give rounds as Round\(features, constraint, mean\), got "):
+        with pytest.raises(ValueError, match=r"^an environment must give rounds as Round\(features, .*, got "):
             simulate(policy, Tuples(shown=shown), rounds=5)
 
 

@@ -1,4 +1,4 @@
-"""Worlds to learn in."""
+"""Environments to simulate policies in: the paper's, its lower bounds, and one for each constraint."""
 
 from typing import TYPE_CHECKING, NoReturn
 
@@ -7,7 +7,7 @@ from armful.environments.constrained import Budgets, Bundles, Networks, Panels, 
 from armful.environments.lower_bounds import CombinedLowerBound, LearningLowerBound, NoiseLowerBound
 from armful.environments.matchings import Matchings
 from armful.environments.paper import PaperInstance
-from armful.environments.round import Environment, Round, played
+from armful.environments.round import Environment, Round
 from armful.environments.routes import Routes
 from armful.environments.synthetic import Campaign, Slates
 
@@ -27,7 +27,6 @@ __all__ = [
     "Round",
     "Routes",
     "Slates",
-    "played",
 ]
 
 if not TYPE_CHECKING:

@@ -1,9 +1,8 @@
-"""The instances behind the paper's lower bounds: worlds in which every policy must pay."""
+"""The instances of the paper's lower bounds, in which every policy has regret."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 from numpy.random import Generator
@@ -11,20 +10,38 @@ from numpy.random import Generator
 from armful import checks
 from armful.checks import FloatArray
 from armful.constraints import TopK
+from armful.environments._shared import ShowsOptions, Signs, check_signs, cube_arms, draw_signs
 from armful.environments.round import Round
 
-Signs = Sequence[int] | None
 
+class NoiseLowerBound(ShowsOptions):
+    """The instance of Theorem 5: a theta* so small that the noise nearly hides it.
 
-class NoiseLowerBound:
-    """Theorem 5: k copies of the cube {-1, 1}^d, any k arms, and a theta* that noise all but hides.
+    Arms are k copies of the cube {-1, 1}^d, any k of them are allowed, and rewards have N(0, R^2) noise:
 
-        theta* in {-R/sqrt(kT), R/sqrt(kT)}^d, N(0, R^2) noise; some theta* costs every policy Omega(R d sqrt(kT)).
+        theta* in {-R / sqrt(k T), R / sqrt(k T)}^d.
 
-    signs: of theta*, `(n_features,)` of -1 and 1; drawn in each repetition if not given.
+    For every policy there is a theta* with a regret of Omega(R d sqrt(k T)).
 
-    >>> world = NoiseLowerBound(n_features=2, k=3)
-    >>> next(world.rounds(10, np.random.default_rng(0))).features.shape
+    Parameters
+    ----------
+    n_features : int
+        d, at most 16.
+    k : int
+        The size of a set.
+    noise : float
+        R, the standard deviation of the noise.
+    signs : sequence of int, optional
+        The signs of theta*, `n_features` numbers -1 or 1; drawn in each repetition if not given.
+
+    References
+    ----------
+    Takemura et al. (2021), Theorem 5.
+
+    Examples
+    --------
+    >>> environment = NoiseLowerBound(n_features=2, k=3)
+    >>> next(environment.rounds(10, np.random.default_rng(0))).features.shape
     (12, 2)
     """
 
@@ -38,7 +55,7 @@ class NoiseLowerBound:
         self.signs = check_signs(signs, n_features)
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
-        """The same arms in every round."""
+        """Yield rounds with the same arms."""
         theta = draw_signs(self.signs, self.n_features, rng) * self.noise / math.sqrt(self.k * n_rounds)
         mean = self._features @ theta
         for _ in range(n_rounds):
@@ -49,15 +66,35 @@ class NoiseLowerBound:
         return cube_arms(self.n_features, self.k)
 
 
-class LearningLowerBound:
-    """Theorem 6: without noise, every group of rounds opens with two kinds of arms of which nothing is known.
+class LearningLowerBound(ShowsOptions):
+    """The instance of Theorem 6: no noise, but arms of which nothing can be known when they first appear.
 
-        d = 2d'; in group j arms 1..k are B sqrt(d) e_{2j-1}, arms k+1..2k are B sqrt(d) e_{2j};
-        theta* in {-1/sqrt(d), 1/sqrt(d)}^d.
+    Rounds are divided into d / 2 groups. Group j has 2k arms, any k of them are allowed:
 
-    Averaged over theta*, the first round of each group costs exactly B k / 2, whatever the policy.
+        arms 1..k are B sqrt(d) e_{2j-1}, arms k+1..2k are B sqrt(d) e_{2j}, theta* in {-1 / sqrt(d), 1 / sqrt(d)}^d.
 
-    signs: of theta*, `(n_features,)` of -1 and 1; drawn in each repetition if not given.
+    Averaged over theta*, the regret of the first round of each group is exactly B k / 2 for every policy.
+
+    Parameters
+    ----------
+    n_features : int
+        d, an even number.
+    k : int
+        The size of a set.
+    bound : float
+        B: mean rewards are -B or B.
+    signs : sequence of int, optional
+        The signs of theta*, `n_features` numbers -1 or 1; drawn in each repetition if not given.
+
+    References
+    ----------
+    Takemura et al. (2021), Theorem 6.
+
+    Examples
+    --------
+    >>> environment = LearningLowerBound(n_features=6, k=3, bound=2.0)
+    >>> next(environment.rounds(10, np.random.default_rng(0))).features.shape
+    (6, 6)
     """
 
     def __init__(self, *, n_features: int, k: int, bound: float = 1.0, signs: Signs = None) -> None:
@@ -70,7 +107,7 @@ class LearningLowerBound:
         self.signs = check_signs(signs, n_features)
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
-        """`min(d', n_rounds)` groups of rounds, as equal in length as can be."""
+        """Yield the rounds, group by group."""
         theta = draw_signs(self.signs, self.n_features, rng) / math.sqrt(self.n_features)
         for j, length in enumerate(self.group_lengths(n_rounds)):
             features = self._groups[j]
@@ -79,7 +116,7 @@ class LearningLowerBound:
                 yield Round(features, TopK(self.k), mean, noise=0.0)
 
     def group_lengths(self, n_rounds: int) -> list[int]:
-        """How many rounds each group has."""
+        """Return how many rounds each of the `min(d / 2, n_rounds)` groups has: as equal as possible."""
         n_groups = min(self.n_features // 2, n_rounds)
         return [len(part) for part in np.array_split(np.arange(n_rounds), n_groups)]
 
@@ -89,10 +126,33 @@ class LearningLowerBound:
         return [np.repeat(basis[2 * j : 2 * j + 2], self.k, axis=0) for j in range(self.n_features // 2)]
 
 
-class CombinedLowerBound:
-    """Theorem 7: the noise instance in the first half of rounds and dimensions, the learning instance in the second.
+class CombinedLowerBound(ShowsOptions):
+    """The instance of Theorem 7: `NoiseLowerBound` in the first half, `LearningLowerBound` in the second.
 
-    n_features: a multiple of 4, half of it for each instance. signs: of theta*; drawn in each repetition if not given.
+    Each has its half of the rounds and of the features.
+
+    Parameters
+    ----------
+    n_features : int
+        d, a multiple of 4.
+    k : int
+        The size of a set.
+    noise : float
+        R, the standard deviation of the noise in the first half.
+    bound : float
+        B: mean rewards in the second half are -B or B.
+    signs : sequence of int, optional
+        The signs of theta*, `n_features` numbers -1 or 1; drawn in each repetition if not given.
+
+    References
+    ----------
+    Takemura et al. (2021), Theorem 7.
+
+    Examples
+    --------
+    >>> environment = CombinedLowerBound(n_features=4, k=2)
+    >>> [shown.features.shape for shown in environment.rounds(2, np.random.default_rng(0))]
+    [(8, 4), (4, 4)]
     """
 
     def __init__(self, *, n_features: int, k: int, noise: float = 1.0, bound: float = 1.0, signs: Signs = None) -> None:
@@ -110,7 +170,7 @@ class CombinedLowerBound:
         )
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
-        """One instance after the other."""
+        """Yield the rounds of the first instance, then those of the second."""
         first = n_rounds // 2
         lengths = (first, n_rounds - first)
         for half, length in enumerate(lengths):
@@ -120,26 +180,8 @@ class CombinedLowerBound:
 
     @cached_property
     def _embedded(self) -> list[tuple[FloatArray, FloatArray]]:
-        """Each array of arms that a half shows, and the same with zeros in the dimensions of the other half."""
+        """Each array of arms of a half, and the same with zeros for the features of the other half."""
         noise, learning = self._halves
         return [(noise._features, np.hstack([noise._features, np.zeros_like(noise._features)]))] + [
             (group, np.hstack([np.zeros_like(group), group])) for group in learning._groups
         ]
-
-
-def cube_arms(n_features: int, copies: int) -> FloatArray:
-    """The corners of {-1, 1}^n_features, one whole cube after the other: `(copies * 2^n_features, n_features)`."""
-    corners = np.array(list(product((-1.0, 1.0), repeat=n_features)))
-    return np.tile(corners, (copies, 1))
-
-
-def check_signs(signs: Signs, n_features: int) -> Signs:
-    """Signs as `n_features` numbers that are -1 or 1, or None."""
-    if signs is not None and (len(signs) != n_features or any(sign not in (-1, 1) for sign in signs)):
-        raise ValueError(f"signs must be {n_features} numbers that are -1 or 1, got {signs!r}")
-    return signs
-
-
-def draw_signs(signs: Signs, n_features: int, rng: Generator) -> FloatArray:
-    """The given signs, or drawn ones."""
-    return rng.choice(np.array([-1.0, 1.0]), size=n_features) if signs is None else np.array(signs, dtype=np.float64)

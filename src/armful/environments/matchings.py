@@ -1,4 +1,4 @@
-"""Workers and tasks: a world of assignments."""
+"""Workers and tasks, to be matched."""
 
 import math
 from collections.abc import Iterator
@@ -9,16 +9,32 @@ from numpy.random import Generator
 from armful import checks
 from armful.checks import FloatArray
 from armful.constraints.assignment import Assignment
+from armful.environments._shared import ShowsOptions, draw_direction
 from armful.environments.round import Round
 
 
-class Matchings:
-    """Fresh tasks come in every round and each is given to at most one worker, each worker at most one of them.
+class Matchings(ShowsOptions):
+    """New tasks in every round; each is given to at most one worker, and each worker gets at most one.
 
-    A worker has two skills and a task two demands, all standard normal. The features of a pair are an intercept, the
-    four products of a skill and a demand, and the distance between the two, `(6,)`, of mean squared length about 1;
-    mean rewards are linear in them. theta* has length 1 and is drawn in each repetition, as are the workers. A pair
-    whose mean reward is negative is best left alone.
+    Arms are pairs of a worker and a task, and the constraint is an `Assignment`. A worker has two skills and a task two
+    demands, all standard normal. The six features of a pair are a constant, the four products of a skill and a demand,
+    and the distance between skills and demands, with a mean squared length of about 1. theta* has length 1. Workers and
+    theta* are drawn in each repetition. A pair with a negative mean reward is better not chosen.
+
+    Parameters
+    ----------
+    n_workers : int
+        The number of workers.
+    n_tasks : int
+        The number of tasks in a round.
+    noise : float
+        The standard deviation of the noise on a reward.
+
+    Examples
+    --------
+    >>> environment = Matchings(n_workers=4, n_tasks=5)
+    >>> next(environment.rounds(10, np.random.default_rng(0))).features.shape
+    (20, 6)
     """
 
     n_features = 6
@@ -31,18 +47,17 @@ class Matchings:
         self.constraint = Assignment(np.repeat(np.arange(n_workers), n_tasks), np.tile(np.arange(n_tasks), n_workers))
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
-        """The same workers and new tasks in every round."""
-        theta = rng.standard_normal(self.n_features)
-        theta /= math.sqrt(theta @ theta)
+        """Yield rounds with the same workers and new tasks."""
+        theta = draw_direction(rng, self.n_features)
         skills = rng.standard_normal((self.n_workers, 2))
         for _ in range(n_rounds):
             features = self._features(skills, rng.standard_normal((self.n_tasks, 2)))
             yield Round(features, self.constraint, features @ theta, self.noise)
 
     def _features(self, skills: FloatArray, demands: FloatArray) -> FloatArray:
-        """All pairs, worker by worker: `(n_workers * n_tasks, 6)`."""
+        """Return the features of all pairs, worker by worker: `(n_workers * n_tasks, 6)`."""
         shape = (self.n_workers, self.n_tasks)
         products = np.einsum("wi,tj->wtij", skills, demands).reshape(*shape, 4)
         distance = np.linalg.norm(skills[:, None] - demands[None], axis=-1, keepdims=True)
-        together = np.concatenate([np.ones((*shape, 1)), products, distance / 2], axis=-1)
-        return together.reshape(-1, self.n_features) / math.sqrt(self.n_features)
+        features = np.concatenate([np.ones((*shape, 1)), products, distance / 2], axis=-1)
+        return features.reshape(-1, self.n_features) / math.sqrt(self.n_features)

@@ -10,22 +10,35 @@ from numpy.random import Generator
 from armful import checks
 from armful.checks import FloatArray
 from armful.constraints import Constraint, OneOf, TopK
-from armful.environments.lower_bounds import check_signs, cube_arms
+from armful.environments._shared import ShowsOptions, check_signs, cube_arms
 from armful.environments.round import Round
 
 
-class PaperInstance:
-    """Takemura et al. (2021), numerical experiments: seven dimensions, two halves of rounds.
+class PaperInstance(ShowsOptions):
+    """The instance of the paper's experiments: seven features, and two halves of the rounds.
 
-    Rounds 1..T/2: the noise instance in dimensions 1-4, 16k arms, any k of them, theta* = +-1/sqrt(kT/2).
-    Rounds T/2+1..T: dimensions 5-7, theta* = (0, 0.1, 0.9), 2k arms: arm 1 is 2^(t mod k) e_5, which looks ever more
-    promising and pays nothing; arms 2..k are e_6; arms k+1..2k are e_7. Noise is N(0, 1) throughout.
+    Rounds 1 to T/2: the instance of `NoiseLowerBound` in features 1-4, `16 k` arms, any k of them,
+    `theta* = +-1 / sqrt(k T / 2)`. Rounds T/2 + 1 to T: features 5-7, `theta* = (0, 0.1, 0.9)`, `2 k` arms. Arm 1 is
+    `2^(t mod k) e_5`: it grows, so that its width and its upper confidence bound do too, and its mean reward is 0. Arms
+    2..k are `e_6`, arms k+1..2k are `e_7`. Noise is N(0, 1) throughout.
 
-    kind: `"grouped"` allows arms {1..k} or {k+1..2k} in the second half, `"uniform"` any k.
-    signs: of theta* in dimensions 1-4. By the symmetry of the cube all 16 choices are alike in distribution.
+    Parameters
+    ----------
+    k : int
+        The size of a set, at most 500.
+    kind : {"grouped", "uniform"}
+        In the second half, "grouped" allows arms {1..k} or {k+1..2k}, "uniform" any k arms.
+    signs : sequence of int
+        The signs of theta* in features 1-4. By the symmetry of the cube all 16 are alike in distribution.
 
-    >>> world = PaperInstance(k=2, kind="grouped")
-    >>> [shown.features.shape for shown in world.rounds(4, np.random.default_rng(0))]
+    References
+    ----------
+    Takemura et al. (2021), numerical experiments.
+
+    Examples
+    --------
+    >>> environment = PaperInstance(k=2, kind="grouped")
+    >>> [shown.features.shape for shown in environment.rounds(4, np.random.default_rng(0))]
     [(32, 7), (32, 7), (4, 7), (4, 7)]
     """
 
@@ -41,7 +54,7 @@ class PaperInstance:
             raise ValueError(f"k must be at most 500: arm norms reach 2^(k-1), beyond what float64 holds, got {k}")
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
-        """The noise half, then the half with the arm that grows."""
+        """Yield the rounds of the first half, then those with the arm that grows."""
         theta = self.theta(n_rounds)
         first_half = n_rounds // 2
         mean = self._cube @ theta
@@ -53,13 +66,13 @@ class PaperInstance:
             yield Round(features, self._constraint, features @ theta, self.noise)
 
     def theta(self, n_rounds: int) -> FloatArray:
-        """theta*, `(7,)`, for an experiment of so many rounds."""
+        """Return theta*, `(7,)`, for an experiment of `n_rounds` rounds."""
         scale = 1 / math.sqrt(self.k * max(n_rounds // 2, 1))
         return np.concatenate([scale * np.array(self.signs, dtype=np.float64), [0.0, 0.1, 0.9]])
 
     @property
     def length(self) -> float:
-        """L: the largest norm of an arm."""
+        """L, the largest norm of an arm."""
         return max(2.0, 2.0 ** (self.k - 1))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a world shows in a round, and what a world is."""
+"""What an environment is, and what it shows in a round."""
 
 import math
 from collections.abc import Iterator
@@ -18,17 +18,33 @@ from armful.randomness import Keys, arm_normals, arm_uniforms, draw_key
 
 Noise = float | Literal["bernoulli"]
 
-TOLERANCE = 1e-9
+_TOLERANCE = 1e-9
 """How far beyond 0 and 1 a mean may be by rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One round: what the learner sees, and the truth that it does not.
+    """One round: what the policy sees, and the true mean rewards, which it does not see.
 
-    features: `(n_arms, n_features)`. constraint: which sets are allowed. mean: `(n_arms,)`, the true mean rewards.
-    noise: the standard deviation of the Gaussian noise on a reward, or `"bernoulli"` for rewards 0 and 1.
-    objective: what a set is worth, if not the sum of its rewards.
+    Parameters
+    ----------
+    features : ndarray of shape (n_arms, n_features)
+        The arms; the array is made read-only.
+    constraint : Constraint
+        Which sets are allowed.
+    mean : ndarray of shape (n_arms,)
+        The true mean rewards; the array is made read-only.
+    noise : float or "bernoulli"
+        The standard deviation of the Gaussian noise on a reward, or "bernoulli" for rewards 0 and 1.
+    objective : Objective, optional
+        The value of a set, if it is not the sum of its rewards.
+
+    Examples
+    --------
+    >>> from armful import TopK
+    >>> shown = Round(np.eye(3), TopK(2), np.array([0.1, 0.5, 0.3]))
+    >>> round(shown.best_value() - shown.value(np.array([0, 1])), 3)
+    0.2
     """
 
     features: FloatArray
@@ -48,7 +64,7 @@ class Round:
             )
         if isinstance(self.noise, str):
             checks.one_of("noise", self.noise, ("bernoulli",))
-            if not ((self.mean > -TOLERANCE) & (self.mean < 1 + TOLERANCE)).all():
+            if not ((self.mean > -_TOLERANCE) & (self.mean < 1 + _TOLERANCE)).all():
                 lowest, highest = self.mean.min(), self.mean.max()
                 raise ValueError(f"with noise 'bernoulli' means must be from 0 to 1, got {lowest:g} to {highest:g}")
         else:
@@ -56,25 +72,43 @@ class Round:
         self.features.flags.writeable = self.mean.flags.writeable = False  # the simulation may keep them
 
     def rewards(self, rng: Generator, indices: IntArray | None = None) -> FloatArray:
-        """What these arms pay (or all), one reward for each.
+        """Draw the rewards of some arms.
 
-        An arm's luck depends on what is drawn from `rng`, once, and on its number alone: whichever arms a policy
-        chooses, it meets the same luck as any other.
+        The noise of an arm depends on one draw from `rng` and on the arm's index alone, so that all policies see the
+        same noise, whichever arms they choose.
+
+        Parameters
+        ----------
+        rng : Generator
+            Drawn from once.
+        indices : ndarray of shape (k,), optional
+            The arms; all, if it is not given.
+
+        Returns
+        -------
+        ndarray of shape (k,)
         """
         chosen = np.arange(self.mean.size) if indices is None else indices
-        return drawn_rewards(self.mean[chosen], self.noise, draw_key(rng), chosen)
+        return draw_rewards(self.mean[chosen], self.noise, draw_key(rng), chosen)
 
-    def worth(self, indices: IntArray) -> float:
-        """What a set is worth in true means."""
+    def value(self, indices: IntArray) -> float:
+        """Return the value of a set by the true mean rewards.
+
+        Parameters
+        ----------
+        indices : ndarray of shape (k,)
+            The arms of the set.
+        """
         if self.objective is None:
             return float(self.mean[indices].sum())
         return self.objective.value(self.mean, self.features, indices)
 
-    def to_beat(self) -> float:
-        """What regret is counted from: the worth of the best set, times the ratio that the oracle promises for it.
+    def best_value(self) -> float:
+        """Return the value that regret is measured against: ratio times the value of the best set.
 
-        The best set is found by the constraint itself, or by enumeration under an objective. The answer of an
-        approximate constraint stands in for ratio times best, which it is not below; an unknown ratio counts as 1.
+        The best set is found by the constraint, or by enumeration under an objective. The ratio is the one that is
+        guaranteed for the answer; an unknown one counts as 1. Where the constraint is approximate, the value of its
+        answer is used: it is at least ratio times the best.
         """
         if self.objective is None:
             return checked_best(self.constraint, self.mean, self.features).value
@@ -84,15 +118,15 @@ class Round:
         return largest if math.isnan(ratio) else ratio * largest
 
 
-def drawn_rewards(mean: FloatArray, noise: Noise, key: Keys, arms: IntArray) -> FloatArray:
-    """Rewards of `arms` `(..., k)` with these means, for one key or a key of each repetition `(...)`."""
+def draw_rewards(mean: FloatArray, noise: Noise, key: Keys, arms: IntArray) -> FloatArray:
+    """Return rewards of `arms` `(..., k)` with these means, for one key or a key for each repetition `(...)`."""
     if noise == "bernoulli":
         return (arm_uniforms(key, arms) < mean).astype(np.float64)
     return mean if noise == 0 else mean + noise * arm_normals(key, arms)
 
 
-def played(environment: "Environment", n_rounds: int, rng: Generator) -> Iterator[Round]:
-    """Exactly so many rounds of a world, or an error if it gives fewer."""
+def checked_rounds(environment: "Environment", n_rounds: int, rng: Generator) -> Iterator[Round]:
+    """Yield exactly `n_rounds` rounds of an environment, or raise if it has fewer."""
     count = 0
     for count, shown in enumerate(islice(environment.rounds(n_rounds, rng), n_rounds), start=1):  # noqa: B007
         yield shown if isinstance(shown, Round) else _round(shown)
@@ -101,17 +135,23 @@ def played(environment: "Environment", n_rounds: int, rng: Generator) -> Iterato
 
 
 def _round(shown: object) -> Round:
-    """A round that was given as a plain tuple."""
     if isinstance(shown, tuple) and len(shown) in (3, 4, 5):
         return Round(*shown)
-    raise ValueError(f"a world must give rounds as Round(features, constraint, mean), got {type(shown).__name__}")
+    raise ValueError(
+        f"an environment must give rounds as Round(features, constraint, mean), got {type(shown).__name__}"
+    )
 
 
 class Environment(Protocol):
-    """A world to learn in: anything with these two.
+    """What a policy is simulated in: any class with `n_features` and `rounds`.
 
-    Arrays that stay the same from round to round, or from repetition to repetition, are best handed out as the very
-    same array: the simulation then does its work once. An array handed out must not change, and is made read-only.
+    Features and means that stay the same, from round to round or between repetitions, should be the same array object:
+    the simulation then does its work once. Arrays must not change afterwards and are made read-only.
+
+    Attributes
+    ----------
+    n_features : int
+        The length of a feature vector.
     """
 
     @property
@@ -120,5 +160,13 @@ class Environment(Protocol):
         ...
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
-        """The rounds of one repetition; what differs between repetitions is drawn from `rng`."""
+        """Yield the rounds of one repetition.
+
+        Parameters
+        ----------
+        n_rounds : int
+            How many rounds to yield.
+        rng : Generator
+            Everything random is drawn from it, in particular what differs between repetitions.
+        """
         ...

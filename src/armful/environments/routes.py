@@ -1,4 +1,4 @@
-"""A town to drive through, made up."""
+"""A made-up town to drive through."""
 
 import math
 from collections.abc import Iterator
@@ -9,24 +9,38 @@ from numpy.random import Generator
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints.paths import Path
+from armful.environments._shared import ShowsOptions
 from armful.environments.round import Round
 
 
-class Routes:
-    """Drive from one corner of a town to the other, every round anew: streets are arms, rewards minus travel times.
+class Routes(ShowsOptions):
+    """Routes from one corner of a town to the other: streets are arms, and rewards are minus the travel times.
 
-    Crossings stand on a grid of `side` by `side`. Streets lead right and down, each with a chance of one half also
-    back, and there is a diagonal short cut from one crossing in four. The town is drawn from `layout`, and stays the
-    same in all rounds and repetitions, as does the constraint: one `Path` with `costs=True`.
+    Crossings are on a grid. Streets lead right and down, each with probability one half also back, and from one
+    crossing in four there is a diagonal short cut. The town and the constraint, one `Path` with `costs=True`, are the
+    same in all rounds and repetitions.
 
-    Features of a street: its length, then its length times each of `n_features - 1` conditions of the day between 0
-    and 1; the first is congestion, worse towards the centre. Conditions are fresh in every round. Mean rewards are
-    `-w.x`, w positive of length 1, drawn in each repetition: linear, and always below 0.
+    The first feature of a street is its length. The others are its length times a condition of the day from 0 to 1, of
+    which the first is congestion, worse towards the centre. Conditions are new in every round. Mean rewards are
+    `-w.x`, w positive of length 1, drawn in each repetition: linear, and below 0.
 
-    >>> world = Routes(side=3)
-    >>> shown = next(world.rounds(10, np.random.default_rng(0)))
-    >>> shown.features.shape[1], shown.constraint
-    (5, Path((0, 0) to (2, 2), ... edges, up to 8))
+    Parameters
+    ----------
+    side : int
+        The number of crossings on a side of the grid, at least 2.
+    n_features : int
+        The length and the conditions of a street, at least 2.
+    noise : float
+        The standard deviation of the noise on a reward.
+    layout : int
+        The seed of the town.
+
+    Examples
+    --------
+    >>> environment = Routes(side=3)
+    >>> shown = next(environment.rounds(10, np.random.default_rng(0)))
+    >>> shown.features.shape[1], shown.constraint.k
+    (5, 8)
     """
 
     def __init__(self, *, side: int = 6, n_features: int = 5, noise: float = 0.2, layout: int = 0) -> None:
@@ -41,10 +55,10 @@ class Routes:
         edges = [(crossings[tail], crossings[head]) for tail, head in streets.tolist()]
         self.constraint = Path(edges, crossings[0], crossings[-1], costs=True)
         self.lengths = _lengths(streets, side) * town.uniform(0.3, 0.6, len(streets))
-        self._busy = _nearness_to_the_centre(streets, side)
+        self._busy = _nearness_to_centre(streets, side)
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
-        """The same streets, other conditions."""
+        """Yield rounds with the same streets under new conditions."""
         weights = rng.uniform(0.2, 1.0, self.n_features)
         theta = -weights / np.sqrt(weights @ weights)
         for _ in range(n_rounds):
@@ -55,7 +69,7 @@ class Routes:
 
 
 def _streets(side: int, rng: Generator) -> IntArray:
-    """Pairs of crossings, numbered row by row, `(n_streets, 2)`."""
+    """Return pairs of crossings, numbered row by row, `(n_streets, 2)`."""
     crossing = np.arange(side * side).reshape(side, side)
     right = np.stack([crossing[:, :-1].ravel(), crossing[:, 1:].ravel()], axis=1)
     down = np.stack([crossing[:-1].ravel(), crossing[1:].ravel()], axis=1)
@@ -67,14 +81,14 @@ def _streets(side: int, rng: Generator) -> IntArray:
 
 
 def _lengths(streets: IntArray, side: int) -> FloatArray:
-    """As the crow flies: 1, or the root of 2 for a short cut."""
+    """Return the length of each street on the grid: 1, or the root of 2 for a short cut."""
     row, column = np.divmod(streets, side)
     lengths: FloatArray = np.hypot(row[:, 1] - row[:, 0], column[:, 1] - column[:, 0])
     return lengths
 
 
-def _nearness_to_the_centre(streets: IntArray, side: int) -> FloatArray:
-    """From 0.5 at the corners to 1 in the middle."""
+def _nearness_to_centre(streets: IntArray, side: int) -> FloatArray:
+    """Return a number for each street, from 0.5 at the corners to 1 in the middle of the town."""
     row, column = np.divmod(streets, side)
     middle = (side - 1) / 2
     distance: FloatArray = np.hypot(row.mean(axis=1) - middle, column.mean(axis=1) - middle)

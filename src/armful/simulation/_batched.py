@@ -12,8 +12,7 @@ from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint
-from armful.environments import Environment, Round, played
-from armful.environments.round import drawn_rewards
+from armful.environments.round import Environment, Round, checked_rounds, draw_rewards
 from armful.model._blocks import EachOwn
 from armful.model.ridge import RidgeState
 from armful.policies import Policy
@@ -58,7 +57,7 @@ def run_batched(policy: Policy, environment: Environment, rounds: int, seed: int
     np.empty(KEPT, dtype=np.uint8)
     generators = [generator(seed, i, POLICY) for i in repetitions]
     noises = [generator(seed, i, NOISE) for i in repetitions]
-    worlds = [played(environment, rounds, generator(seed, i, WORLD)) for i in repetitions]
+    worlds = [checked_rounds(environment, rounds, generator(seed, i, WORLD)) for i in repetitions]
     learners = policy._repeated(generators)
     result = Trajectories.empty(len(repetitions), rounds)
     scene = None
@@ -115,7 +114,7 @@ class Scene:
         """What the chosen arms pay: `(repetitions, k)`."""
         means, noise = self.means(chosen), self.rounds[0].noise
         if all(shown.noise == noise for shown in self.rounds):
-            return drawn_rewards(means, noise, draw_key(Streams(noises)), chosen)
+            return draw_rewards(means, noise, draw_key(Streams(noises)), chosen)
         return np.stack([shown.rewards(rng, i) for shown, rng, i in zip(self.rounds, noises, chosen, strict=True)])
 
     def means(self, chosen: IntArray) -> FloatArray:
@@ -131,7 +130,7 @@ class Scene:
         """What the chosen sets are worth in true means: `(repetitions,)`."""
         if not self.only_sums:
             sets = zip(self.rounds, chosen, present, strict=True)
-            return np.array([shown.worth(members[mark > 0]) for shown, members, mark in sets])
+            return np.array([shown.value(members[mark > 0]) for shown, members, mark in sets])
         return np.asarray((self.means(chosen) * present).sum(axis=1))
 
 
@@ -179,8 +178,8 @@ def _to_beat(rounds: list[Round]) -> FloatArray:
         for shown in rounds
     )
     if not alike:
-        return np.array([shown.to_beat() for shown in rounds])
+        return np.array([shown.best_value() for shown in rounds])
     if all(shown.mean is first.mean and shown.features is first.features for shown in rounds):
-        return np.full(len(rounds), first.to_beat())
+        return np.full(len(rounds), first.best_value())
     means, features = np.stack([shown.mean for shown in rounds]), [shown.features for shown in rounds]
     return first.constraint.best_values(means, features)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from armful import checks
 from armful.checks import FloatArray
 from armful.constraints import Constraint
-from armful.environments import Environment, played
+from armful.environments.round import Environment, checked_rounds
 from armful.policies import Choice, Policy
 from armful.simulation._batched import run_batched
 from armful.simulation.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
@@ -101,12 +101,12 @@ def run_alone(
         learner.rng = generator(seed, repetition, POLICY)
     noise = generator(seed, repetition, NOISE)
     result = Trajectories.empty(1, rounds)
-    for t, shown in enumerate(played(environment, rounds, generator(seed, repetition, WORLD))):
+    for t, shown in enumerate(checked_rounds(environment, rounds, generator(seed, repetition, WORLD))):
         worth = {} if shown.objective is None else {"objective": shown.objective}
         choice = learner.choose(shown.features, shown.constraint, **worth)
         rewards = shown.rewards(noise, choice.indices)
         learner.learn(choice.features, rewards)
-        result.regret[0, t] = shown.to_beat() - shown.worth(choice.indices)
+        result.regret[0, t] = shown.best_value() - shown.value(choice.indices)
         result.rewards[0, t], result.pulled[0, t] = rewards.sum(), choice.indices.size
     return result
 

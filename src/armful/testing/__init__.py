@@ -1,10 +1,14 @@
-"""Contract suites: inherit one in a test file, supply one method, and pytest runs every check on your own class.
+"""Contract suites: inherit one in a test file, write one method, and pytest runs every check on your own class.
 
-from armful.testing import PolicyContract
-
-class TestMyPolicy(PolicyContract):
-    def policy(self, n_features, seed):
-        return MyPolicy(n_features=n_features, seed=seed)
+Examples
+--------
+>>> from armful import C2UCB
+>>> from armful.testing import PolicyContract
+>>> class MyPolicy(C2UCB):
+...     pass
+>>> class TestMyPolicy(PolicyContract):
+...     def policy(self, n_features, seed):
+...         return MyPolicy(n_features=n_features, seed=seed)
 """
 
 from armful.testing.arms_contract import ArmsContract

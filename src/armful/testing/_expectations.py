@@ -1,4 +1,4 @@
-"""What the contract suites say in one line each; plain asserts, so that any test runner will do."""
+"""Assertions of the contract suites; plain asserts, so that any test runner works."""
 
 import math
 from collections.abc import Callable
@@ -9,16 +9,16 @@ from numpy.typing import ArrayLike
 from armful.policies.choice import ARRAYS, Choice
 
 FALSE_ALARM = 1e-6
-"""How often a statistical check may fail a sound class, whatever the seed."""
+"""The largest probability that a statistical check fails for a correct class, for any seed."""
 
 
 def expect_refusal(what: str, action: Callable[..., object], *arguments: object) -> None:
-    """`action(*arguments)` must raise `ValueError` (or a kind of it) with a message of one line."""
+    """Fail unless `action(*arguments)` raises `ValueError` or a subclass with a message of one line."""
     try:
         result = action(*arguments)
     except ValueError as error:
         message = str(error)
-        assert message.strip(), f"{what} is refused without a word"
+        assert message.strip(), f"{what} is refused without a message"
         assert "\n" not in message, f"{what} is refused by more than one line: {message}"
     except Exception as error:
         raise AssertionError(f"{what} raises {type(error).__name__} where ValueError is expected: {error}") from error
@@ -27,7 +27,7 @@ def expect_refusal(what: str, action: Callable[..., object], *arguments: object)
 
 
 def expect_close(actual: ArrayLike, expected: ArrayLike, what: str, tolerance: float = 1e-9) -> None:
-    """Equal shapes, and equal numbers up to `tolerance` relative to the largest of them."""
+    """Fail unless shapes are equal, and numbers up to `tolerance` relative to the largest of them."""
     a, b = np.asarray(actual, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     assert a.shape == b.shape, f"{what}: shape {a.shape}, expected {b.shape}"
     scale = max(1.0, float(np.abs(b).max(initial=0.0)))
@@ -36,7 +36,7 @@ def expect_close(actual: ArrayLike, expected: ArrayLike, what: str, tolerance: f
 
 
 def tail_bound(successes: int, trials: int, probability: float) -> float:
-    """Chernoff: an upper bound on how often a binomial lies as far from its mean, on the same side.
+    """Return Chernoff's bound on the probability that a binomial is as far from its mean, on the same side.
 
     >>> tail_bound(50, 100, 0.5), round(tail_bound(90, 100, 0.5), 18)
     (1.0, 1.04e-16)

@@ -1,4 +1,4 @@
-"""What every world must do to be simulated."""
+"""What every environment must do to be simulated."""
 
 import numpy as np
 
@@ -9,17 +9,25 @@ from armful.simulation.trajectories import WORLD, generator
 
 
 class EnvironmentContract:
-    """Subclass it in a test file, override `environment`, and pytest runs every check on your world.
+    """The checks that every environment passes: inherit it in a test file and write `environment`.
 
-    class TestMyWorld(EnvironmentContract):
-        def environment(self):
-            return MyWorld()
+    Attributes
+    ----------
+    n_rounds : int
+        How many rounds are simulated in each check.
+
+    Examples
+    --------
+    >>> from armful.environments import Routes
+    >>> class TestMyEnvironment(EnvironmentContract):
+    ...     def environment(self):
+    ...         return Routes(side=3)
     """
 
     n_rounds = 12
 
     def environment(self) -> Environment:
-        """The world to check."""
+        """Return a new environment to check."""
         raise NotImplementedError("override environment()")
 
     def test_it_shows_as_many_rounds_as_asked_for(self) -> None:
@@ -43,7 +51,7 @@ class EnvironmentContract:
         X = np.concatenate([shown.features for shown in rounds])
         mean = np.concatenate([shown.mean for shown in rounds])
         scale = np.abs(X).max(axis=0)
-        scale[scale == 0] = 1.0  # a feature may be all zeros; others may differ by powers of two without end
+        scale[scale == 0] = 1.0  # a feature may be all zeros; the scales of features may differ by large powers of two
         theta = np.linalg.lstsq(X / scale, mean, rcond=None)[0]
         np.testing.assert_allclose((X / scale) @ theta, mean, atol=1e-8 * max(1.0, float(np.abs(mean).max())))
 
@@ -53,7 +61,7 @@ class EnvironmentContract:
             np.testing.assert_array_equal(one.mean, other.mean)
 
     def test_rewards_have_the_stated_mean(self) -> None:
-        """The mean of 4,000 draws lies within 7 standard errors: a false alarm in 10^11 per arm, for any seed."""
+        """The mean of 4,000 draws lies within 7 standard errors; false alarm: 10^-11 for each arm, for any seed."""
         shown = self._rounds()[0]
         rng = np.random.default_rng(0)
         draws = np.array([shown.rewards(rng) for _ in range(4000)])
@@ -66,7 +74,7 @@ class EnvironmentContract:
 
     def test_a_policy_never_does_better_than_the_best_set(self) -> None:
         if any(shown.objective is not None for shown in self._rounds()):
-            return  # regret is then counted from a share of the best, and can be negative
+            return  # regret is then measured against ratio times the best value, and can be negative
         result = simulate(self._policy(), self.environment(), rounds=self.n_rounds, repetitions=3, seed=1)
         assert (result.regret >= -1e-9).all()
 
