@@ -1,9 +1,9 @@
 """What can be proved: regret bounds, inequalities of every trajectory, certificates, cadence. See docs/theory.md.
 
-The same words everywhere: `radius` is alpha_T, the last and largest radius (`beta`, or a value of `log_det_radius`);
-`k` the size of a set; `rounds` T; `length` L >= |x|; `bound` B >= |theta*.x|; `ridge` lambda; `noise` R;
-`norm` S >= |theta*|. "Paper" is Takemura et al. 2021. G is `log_det_bound`. A bound holds wherever the confidence
-set does: with probability at least 1 - delta, for a radius that never falls.
+The names are the same everywhere. `radius` is alpha_T, the last and largest radius (`beta`, or a value of
+`log_det_radius`); `k` the size of a set; `rounds` T; `n_features` d; `length` L >= |x|; `bound` B >= |theta*.x|;
+`ridge` lambda; `noise` R; `norm` S >= |theta*|; G is `log_det_bound`. A bound holds where the confidence set contains
+theta*: with probability at least 1 - delta, for a radius that never decreases.
 """
 
 from typing import TYPE_CHECKING, NoReturn
@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, NoReturn
 from armful._signatures import missing_name
 from armful.theory.bounds import (
     Setting,
-    beta,
     c2ucb_bound,
     c2ucb_matroid_bound,
     c2ucb_round_counting_bound,
-    cadence,
     capped_bound,
     delay_term,
-    log_det_bound,
-    log_det_radius,
-    lower_bound_order,
 )
+from armful.theory.orders import cadence, lower_bound_order
+from armful.theory.radii import beta, log_det_bound, log_det_radius
 from armful.theory.shocks import estimate_shock
 from armful.theory.trajectory import Inequality, TrajectoryReport, check_trajectory, regret_certificate
 

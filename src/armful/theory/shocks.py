@@ -9,11 +9,33 @@ from armful import checks
 
 
 def estimate_shock(residuals_by_round: Sequence[ArrayLike]) -> float:
-    """`tau^2 / sigma^2`, the `shock` of `learn`: noise shared by a round, against each arm's own; never below 0.
+    """Estimate `tau^2 / sigma^2`, the option `shock` of `learn`: shared noise of a round against each arm's own noise.
 
-    One-way analysis of variance by moments, `sigma^2 = MSW`, `tau^2 = (MSB - MSW) / n0`, with
-    `n0 = (n - sum n_t^2 / n) / (T - 1)`; rounds of any sizes (Searle et al. 1992, Variance Components).
+    One-way analysis of variance by moments, for rounds of any sizes:
 
+        sigma^2 = MSW, tau^2 = (MSB - MSW) / n0, n0 = (n - sum n_t^2 / n) / (T - 1)
+
+    Parameters
+    ----------
+    residuals_by_round : sequence of array_like
+        For each round the residuals of its arms: reward minus estimated mean.
+
+    Returns
+    -------
+    float
+        At least 0.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two rounds, no round with two arms, or no noise within rounds.
+
+    References
+    ----------
+    Searle et al. (1992), Variance Components.
+
+    Examples
+    --------
     >>> round(estimate_shock([[1.0, 2.0, 3.0], [4.0, 6.0], [0.0, 1.0]]), 4)
     3.6875
     """
