@@ -327,7 +327,7 @@ def test_a_policy_that_changes_how_arms_are_scored_does_not_inherit_the_promise(
     X = np.random.default_rng(0).standard_normal((2000, 3))
     for arms in (X, Table.wrap(X)):
         policy = Contrary(n_features=3, seed=0)
-        assert many.many_arms(arms, 3, TopK(5), policy) is None
+        assert many.many_arms(policy, arms, None) is None
         assert_plain(policy, arms, X, TopK(5))
 
 
@@ -344,7 +344,7 @@ def test_the_sizes_from_which_it_scans(monkeypatch):
     monkeypatch.undo()
     for d in (3, 50):
         policy = C2UCB(n_features=d, seed=0)
-        seen = [many.many_arms(np.ones((n, d)), d, TopK(1), policy) is not None for n in (15_999, 16_000)]
+        seen = [many.many_arms(policy, np.ones((n, d)), None) is not None for n in (15_999, 16_000)]
         assert seen == [False, True], d
 
 
