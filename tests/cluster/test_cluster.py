@@ -362,7 +362,7 @@ def test_arms_that_kill_every_worker_are_refused_in_a_sentence(client, monkeypat
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
     policy = Deadly(n_features=D)
     before = policy.rng.bit_generator.state
-    with pytest.raises(ValueError, match=r"^choosing killed one worker after another, .*: make the chunks smaller"):
+    with pytest.raises(ValueError, match=r"^choosing: every worker that ran it died, .*smaller chunks"):
         policy.choose(da.from_array(rows(3000), chunks=(1000, D)), TopK(3), client=client)
     assert policy.rng.bit_generator.state == before
     client.wait_for_workers(2, timeout=900)
@@ -533,20 +533,20 @@ def test_a_cluster_that_was_closed_is_named(tmp_path):
 
 def test_a_cluster_that_is_closed_in_the_middle_is_named(tmp_path, monkeypatch):
     with workers(1, tmp_path) as client:
-        wait_for = runner.DaskRunner._wait_for
+        finished = runner.DaskRunner._finished
 
         def closed(self, futures):
             client.cluster.close()
-            wait_for(self, futures)
+            return finished(self, futures)
 
-        monkeypatch.setattr(runner.DaskRunner, "_wait_for", closed)
+        monkeypatch.setattr(runner.DaskRunner, "_finished", closed)
         with pytest.raises(ValueError, match=r"^the cluster .* is gone: connect to one with a new Client"):
             choose_on(client)
 
 
 def test_a_worker_with_another_armful_is_refused(client, monkeypatch):
     monkeypatch.setattr(armful, "__version__", "99.0")
-    monkeypatch.setattr(runner, "_known", type(runner._known)())
+    monkeypatch.setattr(runner, "_checked", type(runner._checked)())
     with pytest.raises(ValueError, match=r"^the worker at tcp://\S+ has armful \S+, this machine 99.0: both must"):
         choose_on(client)
 

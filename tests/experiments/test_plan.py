@@ -32,7 +32,7 @@ def test_options_relative_to_the_number_of_features_are_worked_out():
 
 @pytest.mark.parametrize(
     "change",
-    [{"k": 9}, {"rounds": 9}, {"runs": 9}, {"seed": 9}, {"learner": Recipe("C2UCB", {"ridge": 2.0})}],
+    [{"k": 9}, {"rounds": 9}, {"runs": 9}, {"seed": 9}, {"policy_recipe": Recipe("C2UCB", {"ridge": 2.0})}],
 )
 def test_a_result_is_kept_under_another_key_when_it_could_differ(change):
     cell = TINY.cells()[0]
@@ -42,7 +42,7 @@ def test_a_result_is_kept_under_another_key_when_it_could_differ(change):
 def test_editing_the_file_of_an_own_class_changes_the_key(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("from armful import C2UCB\nclass Mine(C2UCB):\n    pass\n")
-    cell = replace(TINY.cells()[0], learner=Recipe(f"{file}:Mine"))
+    cell = replace(TINY.cells()[0], policy_recipe=Recipe(f"{file}:Mine"))
     before = cell.key()
     file.write_text(file.read_text() + "# changed\n")
     assert cell.key() != before
@@ -83,7 +83,7 @@ def test_a_date_is_an_option_like_any_other(tmp_path):
 
 
 def test_an_option_that_no_plan_could_hold_is_refused():
-    cell = replace(TINY.cells()[0], learner=Recipe("C2UCB", {"ridge": object()}))
+    cell = replace(TINY.cells()[0], policy_recipe=Recipe("C2UCB", {"ridge": object()}))
     with pytest.raises(ValueError, match="such as TOML can hold, got object"):
         cell.key()
 

@@ -73,8 +73,10 @@ def test_the_bounds_stand_beside_the_regret_they_bound(small):
 
 
 def test_the_campaign_caps_at_its_own_bound():
-    (world,) = {cell.world.options["bound"] for cell in Protocol().campaign_cells()}
-    caps = {cell.learner.options["cap"] for cell in Protocol().campaign_cells() if "cap" in cell.learner.options}
+    (world,) = {cell.environment_recipe.options["bound"] for cell in Protocol().campaign_cells()}
+    caps = {
+        cell.policy_recipe.options["cap"] for cell in Protocol().campaign_cells() if "cap" in cell.policy_recipe.options
+    }
     assert caps == {world}
 
 
@@ -133,14 +135,14 @@ def test_figures_are_there_as_png_and_svg(small):
 def test_the_worst_signs_are_those_of_the_largest_regret_on_other_seeds(tmp_path, monkeypatch):
     protocol = Protocol(sizes=(2,), runs=2, seed=4, worst_signs=True)
     cells = protocol.search_cells()
-    assert {c.world.options["signs"] for c in cells} == set(ALL_SIGNS)
+    assert {c.environment_recipe.options["signs"] for c in cells} == set(ALL_SIGNS)
     assert len(cells) == 2 * 7 * 16
     assert {c.seed for c in cells} == {5}
     assert {c.seed for c in protocol.paper_cells({})} == {4}
     one_policy = [c for c in cells if c.environment == "grouped" and c.policy == "C2UCB"]
     monkeypatch.setattr(Protocol, "search_cells", lambda self: one_policy)
     chosen = reproduction._worst_signs(protocol, tmp_path, 1, None)
-    means = {c.world.options["signs"]: run_cell(c).mean for c in one_policy}
+    means = {c.environment_recipe.options["signs"]: run_cell(c).mean for c in one_policy}
     assert means[chosen["grouped", "C2UCB"]] == max(means.values())
 
 

@@ -75,7 +75,7 @@ def test_a_world_with_an_objective_gives_a_regret_counted_from_the_ratios_share(
     world = Recipe("Slates", {"n_arms": 8, "n_features": 4, "variety": 1.0})
     plan = replace(TINY, environments={"varied": world}, sizes=[(3, 4)])
     for result in run_cells(plan.cells(), tmp_path):
-        policy = next(c for c in plan.cells() if c.policy == result.policy).learner.make(n_features=4)
+        policy = next(c for c in plan.cells() if c.policy == result.policy).policy_recipe.make(n_features=4)
         direct = simulate(policy, Slates(n_arms=8, n_features=4, k=3, variety=1.0), rounds=4, repetitions=3, seed=0)
         assert result.regret == direct.total_regret.tolist()
         assert result.mean < 0  # greedy is nearly always better than 1 - 1/e of the best

@@ -43,6 +43,6 @@ def run() -> None:
             stream.reconfigure(errors="replace")  # a terminal that knows no ± shall not stop anything
     try:
         app(prog_name="armful")
-    except (ValueError, ArithmeticError, OSError) as error:
+    except (ValueError, ArithmeticError, OSError, ModuleNotFoundError) as error:
         typer.echo(f"armful: {error}", err=True)
         sys.exit(1)

@@ -16,7 +16,7 @@ from armful.cli._tables import show
 from armful.experiments import _comparison as comparison
 from armful.experiments import _report as report
 from armful.experiments import _reproduction as reproduction
-from armful.experiments._cluster import connected
+from armful.experiments._cluster import connect_cluster
 from armful.experiments._verdict import too_few_runs, verdict
 from armful.experiments.plan import EXAMPLE, read_plan, size_name
 from armful.experiments.results import Result
@@ -98,7 +98,7 @@ def _runner(workers: int | None, cluster: str | None) -> AbstractContextManager[
         return nullcontext(Processes(workers or os.cpu_count() or 1))
     if workers is not None:
         raise ValueError("--workers is for processes on this machine, and a cluster has its own; leave one of them out")
-    return connected(cluster)
+    return connect_cluster(cluster)
 
 
 def _sizes(text: str) -> list[int]:

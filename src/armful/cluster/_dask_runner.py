@@ -1,28 +1,39 @@
-"""Running tasks on the workers of a dask cluster; what goes wrong there, in one sentence."""
+"""Running tasks on the workers of a dask cluster, and explaining in one sentence what goes wrong there."""
 
+import asyncio
 import importlib
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 RETRIES = 2
-"""A task that fails is tried again so often: files that are far away are not always there at the first time."""
+"""How often a failed task is tried again: remote files are not always readable at the first attempt."""
 
 PATIENCE_SECONDS = 60.0
-"""How long a cluster may be without any worker: enough for a killed one to be started again."""
+"""How long a cluster may be without any worker: enough for a killed one to be restarted."""
+
+CONNECT_SECONDS = 5.0
+"""How long a scheduler may take to answer."""
 
 GROUP = 8
-"""Results that are merged at a time."""
+"""How many results are merged by one task."""
 
 
 class DaskRunner:
-    """The workers that a `dask.distributed.Client` is connected to. Tasks must be pure: a lost one runs again."""
+    """The workers that a `dask.distributed.Client` is connected to. Tasks must be pure: a lost one runs again.
 
-    def __init__(self, client: Any) -> None:
+    address: of the scheduler, as messages should name it.
+    """
+
+    when_gone = "connect to one with a new Client and try again"
+
+    def __init__(self, client: Any, address: str | None = None) -> None:
         distributed = imported("distributed")
         if not isinstance(client, distributed.Client):
             raise ValueError(
@@ -33,87 +44,123 @@ class DaskRunner:
             raise ValueError("client must not be asynchronous: make it with Client(..., asynchronous=False)")
         self.client = client
         scheduler = client.scheduler  # None once it is closed
-        self._address = "an unknown address" if scheduler is None else str(scheduler.address)
+        self.address = address or ("an unknown address" if scheduler is None else str(scheduler.address))
         if client.status != "running":
             raise self._gone()
-        self._refuse_strangers()
+        self._check_new_workers()
+
+    @classmethod
+    @contextmanager
+    def connected(cls, address: str) -> Iterator[Self]:
+        """Connect to the scheduler at `address`, and close the connection at the end."""
+        distributed = imported("distributed")
+        if _server_type(address) != "Scheduler":
+            raise ValueError(f"no dask scheduler answers at {address}; start one with `dask scheduler`")
+        with warnings.catch_warnings():  # different versions get a sentence of ours
+            warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        with _quiet("distributed.client"), client:
+            yield cls(client, address)
 
     def task(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """A call that the cluster will make, with what other tasks give in place of these, if they are arguments."""
+        """Return a lazy call; arguments that are tasks are replaced by their results."""
         return imported("dask").delayed(function, pure=False)(*arguments)
 
     def merged(self, tasks: Sequence[Any], function: Callable[..., Any], *arguments: Any) -> Any:
-        """A task that merges the results of others, some at a time: `function(*arguments, results)` is like one."""
+        """Return a task that merges the results of `tasks` in a tree by `function(*arguments, results)`."""
         while len(tasks) > 1:
             groups = [list(tasks[begin : begin + GROUP]) for begin in range(0, len(tasks), GROUP)]
             tasks = [self.task(function, *arguments, group) if len(group) > 1 else group[0] for group in groups]
         return tasks[0]
 
     def results(self, tasks: Sequence[Any], doing: str) -> list[Any]:
-        """What the tasks give. doing: in a few words, for a sentence about what went wrong."""
-        distributed = imported("distributed")
-        with quiet("distributed.client"):
-            futures = self.client.compute(list(tasks), retries=RETRIES)
-            try:
-                self._wait_for(futures)
-                results: list[Any] = self.client.gather(futures)
-            except distributed.KilledWorker:
-                raise ValueError(
-                    f"{doing} killed one worker after another, for want of memory perhaps: "
-                    "make the chunks smaller, or give the workers more memory"
-                ) from None
-            except (Exception, CancelledError) as error:
-                if isinstance(error, CancelledError) or self.client.status != "running":
-                    raise self._gone() from None
-                raise
-            finally:
-                for future in futures:  # now, not when the last traceback that knows of them is gone
-                    future.release()
+        """Return the results of all tasks. doing: what they do, for error messages."""
+        futures: list[Any] = []
+        with self._errors_explained(futures, doing):
+            futures += self.client.compute(list(tasks), retries=RETRIES)
+            for _ in self._finished(futures):
+                pass
+            results: list[Any] = self.client.gather(futures)
         return results
 
+    def as_completed(
+        self, calls: Sequence[tuple[Any, ...]], doing: Sequence[str]
+    ) -> Generator[tuple[int, Any], None, None]:
+        """Yield the index and the result of each call `(function, *arguments)` as it finishes, started in order.
+
+        Closing the generator cancels the calls that have not started. doing: what each call does, for error messages.
+        """
+        futures: list[Any] = []
+        with self._errors_explained(futures, "submitting"):
+            futures += [self.client.submit(*call, pure=False) for call in calls]
+            for i in self._finished(futures):
+                with self._errors_explained([futures[i]], doing[i]):
+                    result = futures[i].result()
+                yield i, result
+
     def keep(self, values: Sequence[Any]) -> list[Any]:
-        """Futures of these values, on the workers as long as the futures are held; a lost one is sent again.
+        """Return futures of these values, on the workers as long as the futures are held; a lost one is sent again.
 
         They are tasks and not scattered data, since the scheduler can run a task again when a worker dies.
         """
         with imported("dask").config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
-            return [self.client.submit(_as_it_is, value, pure=False, retries=RETRIES) for value in values]
+            return [self.client.submit(_identity, value, pure=False, retries=RETRIES) for value in values]
 
-    def _wait_for(self, futures: list[Any]) -> None:
-        """Until all are done; refuse to wait where nobody works on them."""
-        seen = time.monotonic()
-        for future in futures:
+    @contextmanager
+    def _errors_explained(self, futures: list[Any], doing: str) -> Iterator[None]:
+        """Turn dask's errors into sentences, and release the futures at the end."""
+        try:
+            with _quiet("distributed.client"):
+                yield
+        except imported("distributed").KilledWorker:
+            raise ValueError(
+                f"{doing}: every worker that ran it died, perhaps for lack of memory; give the workers more memory, "
+                "or less to do at a time (smaller chunks, fewer runs)"
+            ) from None
+        except (Exception, CancelledError) as error:
+            if isinstance(error, CancelledError) or self.client.status != "running":
+                raise self._gone() from None
+            if isinstance(error, ImportError):
+                raise self._lacks_armful(f"a worker of {self.address}", error) from None
+            raise
+        finally:
+            for future in futures:  # now, not when the last traceback that refers to them is gone
+                future.release()
+
+    def _finished(self, futures: list[Any]) -> Iterator[int]:
+        """Yield the index of each future when it is done; give up when there are no workers."""
+        done: SimpleQueue[int] = SimpleQueue()
+        for i, future in enumerate(futures):
+            future.add_done_callback(lambda _, i=i: done.put(i))
+        for _ in futures:
+            seen = time.monotonic()
             while True:
                 try:
-                    future.exception(timeout=1.0)
+                    i = done.get(timeout=1.0)
                     break
-                except TimeoutError:  # of the waiting: what the task itself raised would be returned
+                except Empty:
                     seen = time.monotonic() if self._workers() else seen
                 if time.monotonic() - seen > PATIENCE_SECONDS:
                     raise ValueError(
-                        f"no worker at {self._address} for {PATIENCE_SECONDS:g} s: start some with "
-                        f"`dask worker {self._address}`"
+                        f"no worker at {self.address} for {PATIENCE_SECONDS:g} s: start some with "
+                        f"`dask worker {self.address}`"
                     )
+            yield i
 
-    def _refuse_strangers(self) -> None:
-        """Refuse workers that cannot run this armful: one that gets a function it does not know leaves the cluster."""
-        wanted = importlib.import_module("armful").__version__  # which imports this module
-        known = _known.setdefault(self.client, set())
-        new = [worker for worker in self._workers() if worker not in known]
+    def _check_new_workers(self) -> None:
+        """Refuse workers without this version of armful: a worker that cannot unpickle a function shuts down."""
+        checked = _checked.setdefault(self.client, set())
+        new = [worker for worker in self._workers() if worker not in checked]
         if not new:
             return
+        here = _version()
         versions = self.client.run(eval, "__import__('armful').__version__", workers=new, on_error="return")
         for worker, version in versions.items():
             if isinstance(version, ImportError):
-                raise ValueError(
-                    f"the worker at {worker} cannot import armful ({version}): it needs armful[dask] "
-                    f"{wanted}, as on this machine"
-                )
-            if isinstance(version, str) and version != wanted:
-                raise ValueError(
-                    f"the worker at {worker} has armful {version}, this machine {wanted}: both must have the same"
-                )
-        known.update(worker for worker, version in versions.items() if isinstance(version, str))
+                raise self._lacks_armful(f"the worker at {worker}", version)
+            if isinstance(version, str) and version != here:
+                raise ValueError(other_version(worker, "armful", version, here))
+        checked.update(worker for worker, version in versions.items() if isinstance(version, str))
 
     def _workers(self) -> list[str]:
         try:
@@ -122,19 +169,50 @@ class DaskRunner:
             raise self._gone() from None
 
     def _gone(self) -> ValueError:
-        return ValueError(f"the cluster at {self._address} is gone: connect to one with a new Client and try again")
+        return ValueError(f"the cluster at {self.address} is gone: {self.when_gone}")
+
+    def _lacks_armful(self, worker: str, error: ImportError) -> ValueError:
+        return ValueError(
+            f"{worker} cannot import armful ({error}): it needs armful[dask] {_version()}, as on this machine"
+        )
 
 
-_known: "WeakKeyDictionary[Any, set[str]]" = WeakKeyDictionary()
+_checked: "WeakKeyDictionary[Any, set[str]]" = WeakKeyDictionary()
+"""By client: the workers whose version was checked."""
 
 
-def _as_it_is(value: Any) -> Any:
+def other_version(worker: str, package: str, version: str, here: str) -> str:
+    """Return the message for a worker with another version of a package than this machine."""
+    return f"the worker at {worker} has {package} {version}, this machine {here}: both must have the same"
+
+
+def _version() -> str:
+    return str(importlib.import_module("armful").__version__)  # which imports this module
+
+
+def _identity(value: Any) -> Any:
     return value
 
 
+def _server_type(address: str) -> str | None:
+    """Return the type that a dask server states; None if none answers, which a Client would wait for too long."""
+    distributed = imported("distributed")
+
+    async def ask() -> str:
+        arguments = distributed.Security().get_connection_args("client")
+        async with asyncio.timeout(CONNECT_SECONDS), distributed.rpc(address, connection_args=arguments) as server:
+            return str((await server.identity())["type"])
+
+    with ThreadPoolExecutor(1) as thread:  # in a notebook this thread already runs an event loop
+        try:
+            return thread.submit(lambda: asyncio.run(ask())).result()
+        except Exception:  # unresolved names, other servers' answers, ...: in any case no scheduler
+            return None
+
+
 @contextmanager
-def quiet(name: str) -> Iterator[None]:
-    """A log without tracebacks of what is told in one sentence."""
+def _quiet(name: str) -> Iterator[None]:
+    """Keep a logger from printing tracebacks of errors that are explained in one sentence."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -145,7 +223,7 @@ def quiet(name: str) -> Iterator[None]:
 
 
 def imported(name: str) -> Any:
-    """A module of dask, or one that it needs: an extra, loaded when it is used."""
+    """Return a module of dask, or one that it needs: an extra, imported when it is used."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -68,7 +68,7 @@ class Protocol:
     def search_cells(self) -> list[Cell]:
         """Every theta* at the largest size, on seeds that are not reported."""
         return [
-            replace(cell, world=_paper_world(cell.environment, signs), seed=self.seed + 1)
+            replace(cell, environment_recipe=_paper_world(cell.environment, signs), seed=self.seed + 1)
             for cell in self.paper_cells({})
             if cell.k == max(self.sizes)
             for signs in ALL_SIGNS
@@ -145,7 +145,7 @@ def _worst_signs(
     results = run_cells(cells, folder, workers=workers, progress=progress)
     worst: dict[tuple[str, str], tuple[float, Signs]] = {}
     for cell, result in zip(cells, results, strict=True):
-        place, signs = (cell.environment, cell.policy), cell.world.options["signs"]
+        place, signs = (cell.environment, cell.policy), cell.environment_recipe.options["signs"]
         worst[place] = max(worst.get(place, (float("-inf"), signs)), (result.mean, signs))
     return {place: signs for place, (_, signs) in worst.items()}
 

@@ -25,8 +25,8 @@ class Cell:
 
     environment: str
     policy: str
-    world: Recipe
-    learner: Recipe
+    environment_recipe: Recipe
+    policy_recipe: Recipe
     k: int
     rounds: int
     runs: int
@@ -35,17 +35,22 @@ class Cell:
     def __str__(self) -> str:
         return f"{self.policy} in {self.environment} with {size_name(self.k, self.rounds)}"
 
+    @property
+    def recipes(self) -> tuple[Recipe, Recipe]:
+        """How to make the environment and the policy."""
+        return self.environment_recipe, self.policy_recipe
+
     def key(self) -> str:
         """A name for the result: different whenever the result could be, and the same under other names in the plan."""
         parts = {
-            "world": self.world.fingerprint(),
-            "learner": self.learner.fingerprint(),
+            "environment": self.environment_recipe.fingerprint(),
+            "policy": self.policy_recipe.fingerprint(),
             "numbers": [self.k, self.rounds, self.runs, self.seed],
             "armful": [armful.__version__, source_digest()],
         }
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=_in_a_key).encode()).hexdigest()[:16]
         size = f"k{self.k}" if self.k else f"T{self.rounds}"
-        return f"{self.world.class_name}-{self.learner.class_name}-{size}-{digest}"
+        return f"{self.environment_recipe.class_name}-{self.policy_recipe.class_name}-{size}-{digest}"
 
 
 @dataclass(frozen=True)

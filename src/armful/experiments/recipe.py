@@ -144,8 +144,13 @@ def _import(place: str) -> ModuleType:
         raise ValueError(f"cannot import {place}: {summary(error, place)}") from None
 
 
+def module_name(path: Path) -> str:
+    """Return the name in `sys.modules` under which a user's file is loaded."""
+    return f"armful_plan_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+
+
 def _load_file(path: Path) -> ModuleType:
-    name = f"armful_plan_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    name = module_name(path)
     if name in sys.modules:
         return sys.modules[name]
     if not path.is_file():

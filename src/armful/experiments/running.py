@@ -34,10 +34,10 @@ class Runner(Protocol):
 def run_cell(cell: Cell) -> Result:
     """Make the world and the policy, and simulate."""
     begin = time.perf_counter()
-    environment = cell.world.make(k=cell.k)
-    classes = find(cell.world.kind), find(cell.learner.kind)
+    environment = cell.environment_recipe.make(k=cell.k)
+    classes = [find(recipe.kind) for recipe in cell.recipes]
     with told(str(cell), *classes, expected=(ValueError, ArithmeticError)):
-        policy = cell.learner.make(n_features=environment.n_features)
+        policy = cell.policy_recipe.make(n_features=environment.n_features)
         trajectories = simulate(policy, environment, rounds=cell.rounds, repetitions=cell.runs, seed=cell.seed)
     return summarise(
         trajectories,
@@ -62,7 +62,7 @@ def run_cells(
 
     Those that `folder` holds already are taken from it, so an interrupted run goes on where it was; one whose file was
     edited runs again, and cells that differ in their names alone run once. They run in `workers` processes here, or
-    where `runner` runs them: `armful.experiments._cluster.connected` gives a cluster's.
+    where `runner` runs them: `connect_cluster` gives a cluster's.
     """
     runner = runner or Processes(workers)
     folder.mkdir(parents=True, exist_ok=True)
