@@ -226,7 +226,7 @@ def _greedy(
     chosen: list[int] = []
     must_have = constraint.must_have
     for arm in must_have.tolist():
-        if not growth.open()[arm]:
+        if not growth.addable()[arm]:
             which = arm_name(constraint, arm)
             raise InfeasibleError(f"no allowed set has all {must_have.size} required arms; {which} does not fit")
         extra.add(arm)
@@ -234,15 +234,15 @@ def _greedy(
         chosen.append(arm)
     bounds = rewards + extra.gains(np.arange(rewards.size))
     while True:
-        wanted = growth.wanted()
-        candidates = np.flatnonzero(growth.open())
+        needed = growth.needed()
+        candidates = np.flatnonzero(growth.addable())
         if not candidates.size:
             break
         arm = _most_gain(extra, rewards, bounds, candidates, rng, lazy)
         if bounds[arm] < 0:
-            if wanted is None or not wanted.any():
+            if needed is None or not needed.any():
                 break
-            arm = _most_gain(extra, rewards, bounds, np.flatnonzero(wanted), rng, lazy)
+            arm = _most_gain(extra, rewards, bounds, np.flatnonzero(needed), rng, lazy)
         extra.add(arm)
         growth.add(arm)
         chosen.append(arm)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from armful import InfeasibleError, NestedQuotas, Quotas
-from armful.constraints import _groups as groups
+from armful.constraints import _ranks as ranks
 from armful.testing import ConstraintContract
 
 
@@ -123,7 +123,7 @@ def test_a_shortlist_of_many_arms_gives_the_same_set_as_all_of_them(seed, monkey
     total = int(rng.integers(free.k * 9 // 10, free.k + 1))
     quotas = free.with_(total=total if seed % 2 else (0, total))
     quick = quotas.best(scores, rng=rng)
-    monkeypatch.setattr(groups, "MANY_ARMS", n + 1)
+    monkeypatch.setattr(ranks, "MANY_ARMS", n + 1)
     plain = quotas.best(scores, rng=rng)
     assert quotas.violation(quick.indices) == 0.0
     assert quick.indices.tolist() == plain.indices.tolist()

@@ -436,7 +436,7 @@ def test_cycles_apart_from_the_path_are_cut_off_until_none_is_left():
             {"required": [2], "excluded": [3]},
             "no path from 'a' to 'd' uses all required edges (c -> b) and avoids all excluded edges (b -> d)",
         ),
-        ({"required": [0, 3], "excluded": [3]}, "edges required and excluded at once: b -> d"),
+        ({"required": [0, 3], "excluded": [3]}, "b -> d is both required and excluded"),
     ],
 )
 def test_what_cannot_be_required_or_excluded_is_said(given_arms, message):

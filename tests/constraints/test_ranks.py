@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import AtMost, NestedQuotas, Quotas, TopK
-from armful.constraints._ranks import largest
+from armful.constraints._ranks import largest, largest_of_one
 from armful.randomness import draw_key, tie_keys
 
 
@@ -58,14 +58,14 @@ def test_candidates_of_parts_hold_the_best_set_of_all(kind, n, seed):
         here = places[part == i]
         kept, thresholds = constraint.ranks.reduce(here, scores[here], key)
         left.append(here[kept])
-        below = scores < constraint.ranks.at_arms(thresholds, places)
+        below = scores < constraint.ranks.thresholds_of(thresholds, places)
         assert not below[wanted.indices].any()
     merged = np.sort(np.concatenate(left))
     kept, thresholds = constraint.ranks.reduce(merged, scores[merged], key)
     found = constraint.best_among(scores[merged[kept]], key, merged[kept])
     assert np.array_equal(np.sort(found.indices), np.sort(wanted.indices))
     assert found.value == wanted.value
-    assert not (scores < constraint.ranks.at_arms(thresholds, places))[wanted.indices].any()
+    assert not (scores < constraint.ranks.thresholds_of(thresholds, places))[wanted.indices].any()
 
 
 @settings(max_examples=500, deadline=None)
@@ -82,7 +82,7 @@ def test_thresholds_from_scores_that_are_too_low_still_hold(kind, n, seed):
     wanted = constraint.best_among(scores, key).indices
     here = np.flatnonzero(rng.random(n) < 0.7)
     _, thresholds = constraint.ranks.reduce(here, lowest[here], key)
-    assert not (scores < constraint.ranks.at_arms(thresholds, np.arange(n)))[wanted].any()
+    assert not (scores < constraint.ranks.thresholds_of(thresholds, np.arange(n)))[wanted].any()
 
 
 def test_few_candidates_remain():
@@ -104,7 +104,9 @@ def test_a_part_of_the_ranks_speaks_of_the_same_arms():
     again, same = part.reduce(places, scores[places], key)
     assert np.array_equal(kept, again)
     assert np.array_equal(thresholds, same)
-    assert np.array_equal(part.at_arms(same, slice(50, 60)), quotas.ranks.at_arms(thresholds, slice(50, 60)))
+    assert np.array_equal(
+        part.thresholds_of(same, slice(50, 60)), quotas.ranks.thresholds_of(thresholds, slice(50, 60))
+    )
 
 
 def test_the_largest_of_some_arms_break_ties_as_among_all():
@@ -112,7 +114,5 @@ def test_the_largest_of_some_arms_break_ties_as_among_all():
     scores = np.array([1.0, 2.0, 2.0, 0.0, 2.0, 1.0])
     everything = largest(scores[None], 3, np.array([key], dtype=np.uint64))[0]
     places = np.array([1, 2, 4, 5])
-    assert np.array_equal(
-        places[largest(scores[None, places], 3, np.array([key], dtype=np.uint64), places)[0]], everything
-    )
+    assert np.array_equal(places[largest_of_one(scores[places], 3, key, places)], everything)
     assert np.array_equal(everything, np.array([1, 2, 4])[np.argsort(tie_keys(key, np.array([1, 2, 4])))])

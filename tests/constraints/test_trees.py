@@ -197,7 +197,7 @@ def test_every_wrong_graph_gets_one_sentence(edges, message):
         ({"required": [0, 1, 2]}, "the required edges close a cycle: a - b, b - c, a - c"),
         ({"required": [3]}, "the required edges close a cycle: a - a"),
         ({"excluded": [0, 2]}, "the edges that are not excluded do not lead from node 'a' to 'b', 'c'"),
-        ({"required": [1, 2], "excluded": [2]}, "edges required and excluded at once: a - c"),
+        ({"required": [1, 2], "excluded": [2]}, "a - c is both required and excluded"),
     ],
 )
 def test_what_cannot_be_required_or_excluded_is_said(given_arms, message):

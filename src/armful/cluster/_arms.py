@@ -17,7 +17,8 @@ from armful.checks import FloatArray, IntArray
 from armful.cluster._chunks import beside, chunks_of, ends_of, is_dask, whole_rows
 from armful.cluster._dask_runner import DaskRunner, imported
 from armful.cluster._partitions import Part, Round, Survivors
-from armful.constraints.base import RankedConstraint, Selection
+from armful.constraints.base import Selection
+from armful.constraints.ranked import RankedConstraint
 from armful.model.ridge import RidgeState
 from armful.scan._scoring import Scoring
 from armful.tables.parquet import ParquetTable

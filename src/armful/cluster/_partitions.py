@@ -92,7 +92,7 @@ class Round:
         known: the places and the features of some arms, that another must not be below if it is to be chosen. The
         machine that scores the other may round in another way: what counts is the lowest score that these could get.
         """
-        thresholds = ranks.nothing_known
+        thresholds = ranks.no_thresholds
         if known is not None and known[0].size and scoring.has_range:
             places, X = known
             arms, rounding = scoring.arms(X, places), Rounding.of(scoring.state, np.float64)

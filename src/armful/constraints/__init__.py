@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from armful._signatures import missing_name
+from armful.constraints._ranks import GroupBounds, Ranks
 from armful.constraints.assignment import Assignment
 from armful.constraints.base import Constraint, Limit, Selection
 from armful.constraints.cardinality import AtMost, TopK
@@ -12,6 +13,7 @@ from armful.constraints.nested import NestedQuotas
 from armful.constraints.one_of import OneOf
 from armful.constraints.paths import Path
 from armful.constraints.quotas import Quotas
+from armful.constraints.ranked import RankedConstraint
 from armful.constraints.restricted import Excluding, Requiring
 from armful.constraints.trees import SpanningTree
 
@@ -20,6 +22,7 @@ __all__ = [
     "AtMost",
     "Constraint",
     "Excluding",
+    "GroupBounds",
     "Knapsack",
     "Limit",
     "Linear",
@@ -27,6 +30,8 @@ __all__ = [
     "OneOf",
     "Path",
     "Quotas",
+    "RankedConstraint",
+    "Ranks",
     "Requiring",
     "Selection",
     "SpanningTree",

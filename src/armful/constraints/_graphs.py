@@ -1,15 +1,14 @@
 """Graphs whose edges are the arms: nodes by number, and by name when something must be said about them."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import check_indices, plain, with_others
-from armful.errors import InfeasibleError
+from armful.constraints._checks import plain, with_others
 
 
 class Graph(Protocol):
@@ -137,17 +136,3 @@ def some_of(names: Sequence[object], most: int = 5, *, bare: bool = False) -> st
     """Return a few of them: `'a', 'b' and 7 more`; without quotation marks if `bare`."""
     shown = ", ".join(str(name) if bare else repr(name) for name in names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
-
-
-def check_given(
-    required: ArrayLike, excluded: ArrayLike, n_arms: int, named: Callable[[IntArray], list[str]]
-) -> tuple[IntArray, IntArray]:
-    """Arms that must and must not be chosen, each once; nothing can be both. named: what arms are called."""
-    must, must_not = np.unique(check_indices(required)), np.unique(check_indices(excluded))
-    for name, arms in (("required", must), ("excluded", must_not)):
-        if arms.size and (arms[0] < 0 or arms[-1] >= n_arms):
-            raise ValueError(f"{name} arms must be from 0 to {n_arms - 1}, got {arms}")
-    both = np.intersect1d(must, must_not)
-    if both.size:
-        raise InfeasibleError(f"edges required and excluded at once: {some_of(named(both), bare=True)}")
-    return must, must_not

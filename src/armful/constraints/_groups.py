@@ -2,22 +2,18 @@
 
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from armful import checks
-from armful.checks import FloatArray, IntArray
-from armful.constraints._ranks import BoolArray, Bounds, at, by_group, largest_of_one, ranked
-from armful.constraints.base import hashable
+from armful.checks import IntArray
+from armful.constraints._ranks import GroupBounds, Ranks
+from armful.constraints._value import hashable
 from armful.errors import InfeasibleError
-from armful.randomness import Keys, tie_keys
 
 LARGEST_COUNT = 2**62
-
-MANY_ARMS, SHORTLIST = 20_000, 4
-"""From so many arms on, `SHORTLIST` times the total of them is looked at first."""
 
 Counts = int | Mapping[Hashable, int]
 Total = int | tuple[int, int] | None
@@ -113,15 +109,6 @@ class Level:
             raise InfeasibleError(f"{label} needs {needed} and at most {upper[i]}")
         return cls(groups, lower, upper)
 
-    def among(self, places: IntArray) -> "Level":
-        """The same bounds for the arms at `places` alone."""
-        return Level(replace(self.groups, of_arm=self.groups.of_arm[places]), self.lower, self.upper)
-
-    def violation(self, chosen: IntArray) -> int:
-        """How many arms too few or too many, group by group."""
-        taken = self.taken(chosen)
-        return int(np.maximum(self.lower - taken, 0).sum() + np.maximum(taken - self.upper, 0).sum())
-
     def taken(self, chosen: IntArray) -> IntArray:
         """How many of the chosen arms are in each group."""
         return np.bincount(self.groups.of_arm[chosen], minlength=len(self.groups.labels))
@@ -149,15 +136,10 @@ class Level:
         return dict(zip(self.groups.labels, numbers.tolist(), strict=True))
 
 
-def as_bounds(levels: Sequence[Level]) -> list[Bounds]:
-    """The levels as `Ranks` wants them."""
-    finest = levels[0].groups
-    result = []
-    for level in levels:
-        of_finest = np.zeros(len(finest.labels), dtype=np.int64)
-        of_finest[finest.of_arm] = level.groups.of_arm
-        result.append(Bounds(of_finest, level.lower, level.upper))
-    return result
+def as_ranks(levels: Sequence[Level], low: int, high: int) -> Ranks:
+    """Return bounds on groups, the finest level first, and on the total as rank-based selection takes them."""
+    bounds = [GroupBounds(parents_of(levels[0], level), level.lower, level.upper) for level in levels]
+    return Ranks(bounds, low, high, levels[0].groups.of_arm)
 
 
 def total_bounds(total: Total, least: int, most: int) -> tuple[int, int]:
@@ -179,100 +161,13 @@ def total_bounds(total: Total, least: int, most: int) -> tuple[int, int]:
     return max(low, least), min(high, most)
 
 
-def best_in_levels(
-    levels: Sequence[Level],
-    total: tuple[int, int],
-    scores: FloatArray,
-    key: Keys,
-    *,
-    required: IntArray,
-    excluded: IntArray,
-    places: IntArray | None = None,
-) -> IntArray:
-    """The best set under bounds on groups, the finest level first, each group within one group of the next level.
-
-    Exact for scores of any sign. By induction from the finest groups: what a group may give is, for every number m
-    within its bounds, its needed arms and then the best m - (needed) of its spare ones, and this gain is concave in
-    m. The best division of a number among concave gains takes the largest next gains, whichever group they are in:
-    so the spare arms of all groups within a larger one are ranked together, its lower bound turns the best of them
-    into needed ones, and its upper bound drops the worst. Required arms are needed from the start.
-
-    Where the total is a small part of many arms, a shortlist of the best is tried first: when it fills the total, no
-    arm below it could have come in. places: where the arms stand, if `scores` are of some of many arms only;
-    the answer is in numbers among these.
-    """
-    if places is not None:
-        levels = [level.among(places) for level in levels]
-    spare = np.ones(scores.size, dtype=bool)
-    spare[required], spare[excluded] = False, False
-    high = total[1]
-    if scores.size >= MANY_ARMS and SHORTLIST * high < scores.size:
-        least = float(np.partition(scores, -SHORTLIST * high)[-SHORTLIST * high])
-        shortlist = spare & _worth_a_look(levels, scores >= least)
-        chosen, last = _best_of(shortlist, levels, total, scores, key, required, places)
-        filled = chosen.size == high and last >= least
-        if filled and not any(level.violation(chosen) for level in levels):
-            return chosen
-    return _best_of(spare, levels, total, scores, key, required, places)[0]
-
-
-def _worth_a_look(levels: Sequence[Level], good: BoolArray) -> BoolArray:
-    """Good arms, and all arms of groups that need more than they have of them."""
-    wanted = good.copy()
-    for level in levels:
-        of_arm = level.groups.of_arm
-        lacking = np.bincount(of_arm[good], minlength=len(level.groups.labels)) < level.lower
-        if lacking.any():
-            wanted |= lacking[of_arm]
-    return wanted
-
-
-def _best_of(
-    spare: BoolArray,
-    levels: Sequence[Level],
-    total: tuple[int, int],
-    scores: FloatArray,
-    key: Keys,
-    required: IntArray,
-    places: IntArray | None,
-) -> tuple[IntArray, float]:
-    """The best set of required and spare arms, and the least score whose place an arm not looked at could want.
-
-    Not counted are arms that the finest groups need: of such a group all arms are looked at.
-    """
-    spare, needed = spare.copy(), np.zeros(scores.size, dtype=bool)
-    needed[required] = True
-    least = np.inf
-    for level in levels:
-        of_arm = level.groups.of_arm
-        taken = np.bincount(of_arm[needed], minlength=len(level.groups.labels))
-        arms = np.flatnonzero(spare)
-        arms = arms[ranked(scores[arms], tie_keys(key, at(places, arms)))]
-        arms = arms[by_group(of_arm[arms], len(level.groups.labels))]
-        sizes = np.bincount(of_arm[arms], minlength=len(level.groups.labels))
-        place = np.arange(arms.size) - (np.cumsum(sizes) - sizes)[of_arm[arms]]
-        becomes_needed = place < (level.lower - taken)[of_arm[arms]]
-        spare[arms[place >= (level.upper - taken)[of_arm[arms]]]] = False
-        needed[arms[becomes_needed]], spare[arms[becomes_needed]] = True, False
-        if level is not levels[0]:
-            least = scores[arms[becomes_needed]].min(initial=least)
-    kept = np.flatnonzero(needed)
-    candidates = np.flatnonzero(spare)
-    low, high = total
-    size = min(max(high - kept.size, 0), candidates.size)
-    candidates = candidates[largest_of_one(scores[candidates], size, key, at(places, candidates))]
-    forced = max(low - kept.size, 0)
-    wanted = candidates[forced:][scores[candidates[forced:]] >= 0]
-    taken = np.concatenate([candidates[:forced], wanted])
-    return np.sort(np.concatenate([kept, taken])), float(scores[taken].min(initial=least))
-
-
 def _phrase(name: str, number: int) -> str:
     arms = "arm" if number == 1 else "arms"
     return f"{'exactly' if name == 'exactly' else 'at least'} {number} {arms}"
 
 
 def parents_of(finer: Level, coarser: Level) -> IntArray:
+    """Return the group of the coarser level that each group of the finer level lies in."""
     parents = np.zeros(len(finer.groups.labels), dtype=np.int64)
     parents[finer.groups.of_arm] = coarser.groups.of_arm
     return parents

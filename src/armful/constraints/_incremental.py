@@ -1,59 +1,63 @@
 """Sets that grow arm by arm and can always be completed to an allowed one: what greedy objectives need."""
 
-from typing import Protocol
-
 import numpy as np
-from numpy.typing import NDArray
 
 from armful.checks import IntArray
-
-BoolArray = NDArray[np.bool_]
-
-
-class Growth(Protocol):
-    """A set that begins empty. counts_only: whether nothing but its size is limited."""
-
-    counts_only: bool
-
-    def add(self, arm: int) -> None:
-        """Take an arm."""
-        ...
-
-    def close(self, arms: IntArray) -> None:
-        """Never take these."""
-        ...
-
-    def open(self) -> BoolArray:
-        """`(n_arms,)`, the arms that may be added next."""
-        ...
-
-    def wanted(self) -> BoolArray | None:
-        """The arms of which one must still be added, whatever it is worth; None when the set may stay as it is."""
-        ...
+from armful.constraints._ranks import BoolArray, GroupBounds, Ranks
 
 
-class CountGrowth:
-    """At least `low` and at most `high` arms."""
+class Growth:
+    """A set that begins empty and grows within the bounds of `ranks`, of `n_arms` arms."""
 
-    counts_only = True
-
-    def __init__(self, n_arms: int, low: int, high: int) -> None:
+    def __init__(self, ranks: Ranks, n_arms: int) -> None:
+        self.counts_only = not ranks.levels
+        n_finest = 1 if self.counts_only else ranks.levels[0].lower.size
+        total = GroupBounds(np.zeros(n_finest, dtype=np.int64), np.array([ranks.low]), np.array([ranks.high]))
+        self._levels = [*ranks.levels, total]
+        self._finest = np.zeros(n_arms, dtype=np.int64) if ranks.of_arm is None else ranks.of_arm
+        self._taken = [np.zeros_like(level.lower) for level in self._levels]
         self._left = np.ones(n_arms, dtype=bool)
-        self._size, self._low, self._high = 0, low, high
 
     def add(self, arm: int) -> None:
-        """Take an arm."""
+        """Add an arm."""
         self._left[arm] = False
-        self._size += 1
+        for level, taken in zip(self._levels, self._taken, strict=True):
+            taken[level.of_finest[self._finest[arm]]] += 1
 
-    def close(self, arms: IntArray) -> None:
-        """Never take these."""
+    def exclude(self, arms: IntArray) -> None:
+        """Never add these arms."""
         self._left[arms] = False
 
-    def open(self) -> BoolArray:
-        """Any that is left, while there is room."""
-        return self._left if self._size < self._high else np.zeros_like(self._left)
+    def addable(self) -> BoolArray:
+        """Return the arms `(n_arms,)` after which every bound can still be met."""
+        return self._arms_of(self._addable_and_needed()[0])
 
-    def wanted(self) -> BoolArray | None:
-        """Any, until there are enough."""
-        return self._left if self._size < self._low else None
+    def needed(self) -> BoolArray | None:
+        """Return the arms `(n_arms,)` of which one must still be added; None when the set is allowed as it is."""
+        addable, needed, lack = self._addable_and_needed()
+        return self._arms_of(addable & needed) if lack else None
+
+    def _arms_of(self, groups: BoolArray) -> BoolArray:
+        return self._left if groups.all() else self._left & groups[self._finest]
+
+    def _addable_and_needed(self) -> tuple[BoolArray, BoolArray, int]:
+        """Return for each finest group whether it may give another arm and whether that lessens the lack, and the lack.
+
+        The lack of a group is what its lower bound or its parts together still need, whichever is more. An arm lessens
+        the lack of a group if it lessens that of its part, or if the lower bound asks for more than the parts. It
+        may be added if every group above it has room for it besides what it lacks.
+        """
+        lack, finer = np.zeros(0, dtype=np.int64), None
+        addable = lessens = np.zeros(self._levels[0].of_finest.size, dtype=bool)
+        for level, taken in zip(self._levels, self._taken, strict=True):
+            own, room, group = np.maximum(level.lower - taken, 0), level.upper - taken, level.of_finest
+            if finer is None:
+                lack, lessens, addable = own, (own > 0)[group], np.ones_like(addable)
+            else:
+                parents = np.zeros_like(finer.lower)
+                parents[finer.of_finest] = group
+                of_parts = np.bincount(parents, weights=lack, minlength=own.size).astype(np.int64)
+                lack, lessens = np.maximum(own, of_parts), lessens | (own > of_parts)[group]
+            addable = addable & (room > 0)[group] & (lessens | (room > lack)[group])
+            finer = level
+        return addable, lessens, int(lack[0])

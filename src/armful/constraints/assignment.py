@@ -11,12 +11,12 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import NO_ARMS, check_indices, check_scores, plain, repeated, with_others
+from armful.constraints._checks import check_indices, plain, repeated, with_others
 from armful.constraints._groups import Groups
 from armful.constraints._matching import Matcher, Pairs, largest_number, too_few_columns
-from armful.constraints.base import Constraint, Limit, Selection
+from armful.constraints._restrictable import RestrictableConstraint
+from armful.constraints.base import Limit, Selection
 from armful.errors import InfeasibleError
-from armful.randomness import as_generator
 
 Capacity = int | Mapping[Hashable, int]
 
@@ -24,7 +24,7 @@ MOST_LIMITS = 100
 MOST_NAMES = 10
 
 
-class Assignment(Constraint):
+class Assignment(RestrictableConstraint):
     """Arms are pairs (row, column); each row and each column is used at most so many times.
 
     rows, columns: `(n_arms,)`, labels of any hashable type; any pairs, and a pair may be there more than once.
@@ -46,7 +46,7 @@ class Assignment(Constraint):
     """
 
     always_exact = True
-    looks_at_features = False
+    _arms_are = "pairs"
 
     def __init__(
         self,
@@ -96,23 +96,7 @@ class Assignment(Constraint):
     def _matcher(self) -> Matcher:
         return Matcher(self._pairs)
 
-    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
-        """The assignment with the largest sum of scores, in rising order of index."""
-        return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
-
-    def best_given(
-        self,
-        scores: ArrayLike,
-        rng: Generator,
-        *,
-        required: IntArray,
-        excluded: IntArray,
-        X: FloatArray | None = None,
-    ) -> Selection:
-        """The best assignment with all the required pairs and none of the excluded."""
-        values = check_scores(scores)
-        if values.size != self.n_arms:
-            raise ValueError(f"Assignment has {self.n_arms} pairs, got {values.size} scores")
+    def _solve(self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray) -> Selection:
         matcher = self._matcher
         if required.size or excluded.size:
             allowed = np.ones(self.n_arms, dtype=bool)
@@ -120,11 +104,11 @@ class Assignment(Constraint):
             rest = self._pairs.left(required)
             self._refuse_overfull(rest)
             matcher = Matcher(rest, np.flatnonzero(allowed))
-        chosen = matcher.best(values, rng)
+        chosen = matcher.best(scores, rng)
         if chosen is None:
             raise InfeasibleError(self._no_assignment(required, excluded))
         indices = np.sort(np.concatenate([required, chosen]))
-        return Selection(indices, float(values[indices].sum()))
+        return Selection(indices, float(scores[indices].sum()))
 
     def arm_names(self, indices: ArrayLike) -> list[str]:
         """Return the pairs by their labels, like `(ann, paint)`; one that is there again, with its number."""

@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import NO_ARMS, check_indices, check_scores, repeated
+from armful.constraints._checks import NO_ARMS, check_indices, repeated
 from armful.constraints._knapsack_core import BITS, Problem, best_that_fits
 from armful.constraints._milp_rows import TOLERANCE, whole_bound
-from armful.constraints.base import Constraint, Limit, Selection
+from armful.constraints._restrictable import RestrictableConstraint
+from armful.constraints.base import Limit, Selection
 from armful.errors import InfeasibleError
-from armful.randomness import as_generator
 
 
-class Knapsack(Constraint):
+class Knapsack(RestrictableConstraint):
     """Arms that together cost no more than the budget, and none whose score is negative.
 
     costs: `(n_arms,)`, zero or more. budget: what the chosen arms may cost together. Where all costs are whole numbers
@@ -38,7 +38,7 @@ class Knapsack(Constraint):
     array([2])
     """
 
-    looks_at_features = False
+    _arms_are = "costs"
     k: int
 
     def __init__(
@@ -53,6 +53,7 @@ class Knapsack(Constraint):
         extreme = (self.costs > 0) & ((self.costs < 1 / checks.LARGEST) | (self.costs > checks.LARGEST))
         if extreme.any():
             raise ValueError(f"costs must be 0 or from 1e-100 to 1e+100, got {self.costs[extreme][0]:g}")
+        self.n_arms = self.costs.size
         self.budget = checks.at_least_zero("budget", budget)
         self.at_most = None if at_most is None else checks.count("at_most", at_most)
         self.time_limit = None if time_limit is None else checks.positive("time_limit", time_limit, "it is in seconds")
@@ -60,7 +61,7 @@ class Knapsack(Constraint):
         whole = bool((np.trunc(self.costs) == self.costs).all())
         self._most = float(whole_bound(np.array(self.budget), 1.0)) if whole else (1 + TOLERANCE) * self.budget
         self._prices, self._capacity = _in_whole_units(self.costs, self._most if whole else self.budget, whole)
-        self._places = self.costs.size if self.at_most is None else min(self.at_most, self.costs.size)
+        self._places = self.n_arms if self.at_most is None else min(self.at_most, self.n_arms)
         spent = np.cumsum(np.sort(self._prices))
         self.k = min(int(np.searchsorted(spent, self._capacity, side="right")), self._places)
         if self.k == 0:
@@ -69,42 +70,26 @@ class Knapsack(Constraint):
                 f"the budget is {self.budget:g}"
             )
 
-    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
-        """The affordable set with the largest sum of scores, in rising order of index."""
-        return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
-
-    def best_given(
-        self,
-        scores: ArrayLike,
-        rng: Generator,
-        *,
-        required: IntArray,
-        excluded: IntArray,
-        X: FloatArray | None = None,
-    ) -> Selection:
-        """The best affordable set with all the required arms and none of the excluded."""
+    def _solve(self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray) -> Selection:
         deadline = math.inf if self.time_limit is None else time.monotonic() + self.time_limit
-        values = check_scores(scores)
-        if values.size != self.costs.size:
-            raise ValueError(f"Knapsack has costs for {self.costs.size} arms, got {values.size} scores")
         self._refuse_too_much(required)
-        allowed = np.ones(values.size, dtype=bool)
+        allowed = np.ones(scores.size, dtype=bool)
         allowed[required] = allowed[excluded] = False
         capacity = max(self._capacity - int(self._prices[required].sum()), 0)
         places = self._places - required.size
-        arms = np.flatnonzero(allowed & (values > 0) & (self._prices <= capacity))
-        chosen, bound, proved = self._best_of(arms, values[arms], capacity, places, deadline, rng)
+        arms = np.flatnonzero(allowed & (scores > 0) & (self._prices <= capacity))
+        chosen, bound, proved = self._best_of(arms, scores[arms], capacity, places, deadline, rng)
         chosen = np.concatenate([required, chosen])
-        others = rng.permutation(np.flatnonzero(allowed & (values == 0)))
+        others = rng.permutation(np.flatnonzero(allowed & (scores == 0)))
         chosen = np.sort(np.concatenate([chosen, self._that_fit(others, chosen)]))
-        value = float(values[chosen].sum())
-        bound += float(values[required].sum())
+        value = float(scores[chosen].sum())
+        bound += float(scores[required].sum())
         ratio = 1.0 if proved or value >= bound else value / bound if value > 0 else math.nan
         return Selection(chosen, value, ratio)
 
     def violation(self, indices: ArrayLike) -> float:
         """How much the arms cost beyond the budget, how many there are too many, and how many are repeated."""
-        chosen = check_indices(indices, self.costs.size)
+        chosen = check_indices(indices, self.n_arms)
         distinct = np.unique(chosen)
         return float(self._beyond(distinct) + max(distinct.size - self._places, 0) + repeated(chosen))
 
@@ -115,7 +100,7 @@ class Knapsack(Constraint):
         left = self._most - math.fsum(self.costs[chosen].tolist())
         if others.size and others.max() > left:
             yield Limit(f"budget {self.budget:g}", self.with_(budget=self.budget + 1))
-        if self.at_most is not None and chosen.size == self.at_most < self.costs.size:
+        if self.at_most is not None and chosen.size == self.at_most < self.n_arms:
             yield Limit(f"at most {self.at_most} arms", self.with_(at_most=self.at_most + 1))
 
     def _best_of(

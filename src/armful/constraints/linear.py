@@ -13,19 +13,19 @@ from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import NO_ARMS, check_indices, check_scores, repeated
+from armful.constraints._checks import check_indices, repeated
 from armful.constraints._groups import Counts, Groups, Total
 from armful.constraints._milp import Answer, maximise
 from armful.constraints._milp_rows import Rows, SparseMatrix, sparse
-from armful.constraints.base import Constraint, Limit, Selection
+from armful.constraints._restrictable import RestrictableConstraint
+from armful.constraints.base import Limit, Selection
 from armful.errors import InfeasibleError
-from armful.randomness import as_generator
 
 MOST_LIMITS = 100
 MOST_ROWS_EXPLAINED = 200
 
 
-class Linear(Constraint):
+class Linear(RestrictableConstraint):
     """Any set of arms x in {0, 1}^n_arms with `lower <= matrix @ x <= upper`: a 0/1 program, solved by HiGHS.
 
     matrix: `(n_rows, n_arms)`, dense or scipy sparse. lower, upper: a number for all rows or `(n_rows,)`; infinity
@@ -53,7 +53,7 @@ class Linear(Constraint):
     (array([1, 2]), 3)
     """
 
-    looks_at_features = False
+    _arms_are = "columns"
 
     def __init__(
         self,
@@ -96,33 +96,17 @@ class Linear(Constraint):
             raise ValueError("Linear allows the empty set only; loosen a row")
         return largest
 
-    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
-        """The allowed set with the largest sum of scores, in rising order of index."""
-        return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
-
-    def best_given(
-        self,
-        scores: ArrayLike,
-        rng: Generator,
-        *,
-        required: IntArray,
-        excluded: IntArray,
-        X: FloatArray | None = None,
-    ) -> Selection:
-        """The best allowed set with all the required arms and none of the excluded."""
-        values = check_scores(scores)
-        if values.size != self.n_arms:
-            raise ValueError(f"Linear has columns for {self.n_arms} arms, got {values.size} scores")
+    def _solve(self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray) -> Selection:
         fixed = np.full(self.n_arms, np.nan)
         fixed[excluded] = 0.0
         fixed[required] = 1.0
-        answer = maximise(values, self._rows, rng, fixed=fixed, gap=self.gap, time_limit=self.time_limit)
+        answer = maximise(scores, self._rows, rng, fixed=fixed, gap=self.gap, time_limit=self.time_limit)
         if answer.infeasible:
             anyway = required.size + excluded.size == 0 or self._infeasible(np.arange(len(self.names)))
             raise InfeasibleError(self._conflict(None if anyway else fixed))
         if answer.chosen is None:
             raise TimeoutError(f"HiGHS found no allowed set within {self.time_limit:g} seconds; raise time_limit")
-        value = float(values[answer.chosen].sum())
+        value = float(scores[answer.chosen].sum())
         return Selection(answer.chosen, value, answer.ratio(value))
 
     def violation(self, indices: ArrayLike) -> float:

@@ -21,7 +21,7 @@ class OneOf(Constraint):
     """
 
     always_exact = True
-    looks_at_features = False
+    uses_features = False
     k: int
 
     def __init__(self, sets: Iterable[ArrayLike | Set[int]]) -> None:
@@ -62,14 +62,14 @@ class OneOf(Constraint):
     def best_given(
         self,
         scores: ArrayLike,
-        rng: Generator,
+        rng: Generator | None = None,
         *,
-        required: IntArray,
-        excluded: IntArray,
+        required: ArrayLike = (),
+        excluded: ArrayLike = (),
         X: FloatArray | None = None,
     ) -> Selection:
-        """The best of the sets with all the required arms and none of the excluded."""
-        sets = [s for s in self.sets if np.isin(required, s).all() and not np.isin(excluded, s).any()]
+        must, must_not = check_indices(required), check_indices(excluded)
+        sets = [s for s in self.sets if np.isin(must, s).all() and not np.isin(must_not, s).any()]
         if not sets:
             raise InfeasibleError("no set of OneOf has all the required arms and none of the excluded")
         return OneOf(sets).best(scores, rng=rng)

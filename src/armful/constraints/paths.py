@@ -10,18 +10,18 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import NO_ARMS, check_indices, check_scores, repeated
-from armful.constraints._graphs import Edges, check_given, edge_names, is_graph, keep_edges, number_nodes, some_of
+from armful.constraints._checks import check_indices, repeated
+from armful.constraints._graphs import Edges, edge_names, is_graph, keep_edges, number_nodes, some_of
 from armful.constraints._path_network import Network, reached
-from armful.constraints.base import Constraint, Selection
+from armful.constraints._restrictable import RestrictableConstraint
+from armful.constraints.base import Selection
 from armful.errors import InfeasibleError
-from armful.randomness import as_generator
 
 MANY_EDGES = 2000
 """An integer program on more edges than this comes with a warning."""
 
 
-class Path(Constraint):
+class Path(RestrictableConstraint):
     """The edges of a simple path (no node twice) from `source` to `target`, with the largest sum of scores.
 
     edges: a pair (tail, head) for each arm; a node is anything hashable. An `(n_arms, 2)` array of whole numbers is
@@ -47,7 +47,7 @@ class Path(Constraint):
     """
 
     always_exact = True
-    looks_at_features = False
+    _arms_are = "edges"
     k: int
 
     def __init__(
@@ -65,56 +65,35 @@ class Path(Constraint):
         self.source, self.target, self.directed = source, target, directed
         self.costs = self.only_costs = bool(costs)
         self.labels, self._ends = number_nodes(kept)
+        self.n_arms = len(self._ends)
         self._source, self._target = self._number("source", source), self._number("target", target)
         if self._source == self._target:
             raise ValueError(f"source and target must be two nodes, both are {source!r}")
-        network = self._network_of(np.ones(len(self._ends), dtype=np.bool_))
+        network = self._network_of(np.ones(self.n_arms, dtype=np.bool_))
         if network is None:
             raise InfeasibleError(f"no path leads from {source!r} to {target!r}; {self._from_the_source()}")
         self._network = network
         self.k = network.longest
 
-    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
-        """The path with the largest sum of scores."""
-        return self.best_given(scores, rng)
-
-    def best_given(
-        self,
-        scores: ArrayLike,
-        rng: Generator | None = None,
-        *,
-        required: ArrayLike = (),
-        excluded: ArrayLike = (),
-        X: FloatArray | None = None,
-    ) -> Selection:
-        """The best path that uses every `required` arm and none of the `excluded`.
-
-        With required arms in a graph that has cycles this is an integer program.
-        """
-        values = check_scores(scores)
-        if values.size != len(self._ends):
-            raise ValueError(f"Path has {len(self._ends)} edges, got {values.size} scores")
-        must, must_not, network = NO_ARMS, NO_ARMS, self._network
-        if np.size(required) or np.size(excluded):
-            must, must_not = check_given(required, excluded, len(self._ends), self.arm_names)
-            network = self._network_given(must, must_not)
-        values = np.minimum(values, 0.0) if self.costs else values
-        arcs = self._best_arcs(network, _scaled(values)[network.arm], must, as_generator(rng))
+    def _solve(self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray) -> Selection:
+        network = self._network_given(required, excluded) if required.size or excluded.size else self._network
+        scores = np.minimum(scores, 0.0) if self.costs else scores
+        arcs = self._best_arcs(network, _scaled(scores)[network.arm], required, rng)
         if arcs is None:
-            raise InfeasibleError(self._no_path(must, must_not))
+            raise InfeasibleError(self._no_path(required, excluded))
         indices = network.arm[arcs]
-        return Selection(indices, float(values[indices].sum()))
+        return Selection(indices, float(scores[indices].sum()))
 
     def violation(self, indices: ArrayLike) -> float:
         """How many edges too many or too few meet at each node, are repeated, or hang together with no path."""
-        chosen = check_indices(indices, len(self._ends))
+        chosen = check_indices(indices, self.n_arms)
         ends = self._ends[np.unique(chosen)].tolist()
         defects = self._directed_defects(ends) if self.directed else self._undirected_defects(ends)
         return float(repeated(chosen) + defects + self._stray(ends))
 
     def arm_names(self, indices: ArrayLike) -> list[str]:
         """Return the edges by the names of their nodes, like `home -> park`."""
-        arms = check_indices(indices, len(self._ends))
+        arms = check_indices(indices, self.n_arms)
         return edge_names(self.options["edges"], self.labels, self._ends, arms, directed=self.directed)
 
     # -- the best path -------------------------------------------------------------------------------
@@ -138,7 +117,7 @@ class Path(Constraint):
             hint = "require fewer arms or remove cycles" if required.size else "if scores are costs, give costs=True"
             warnings.warn(
                 f"Path has {network.n_arms} edges for an integer program, which may take long, as {reason}; {hint}",
-                stacklevel=4,
+                stacklevel=5,
             )
         # scipy's optimisers take a third of a second to import, and few paths need them.
         from armful.constraints._path_milp import best_by_program  # noqa: PLC0415
@@ -148,7 +127,7 @@ class Path(Constraint):
     def _network_given(self, required: IntArray, excluded: IntArray) -> Network:
         network: Network | None = self._network
         if excluded.size:
-            usable = np.ones(len(self._ends), dtype=np.bool_)
+            usable = np.ones(self.n_arms, dtype=np.bool_)
             usable[excluded] = False
             network = self._network_of(usable)
         if network is not None and required.size:

@@ -9,28 +9,17 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import NO_ARMS, check_indices, check_scores, repeated
-from armful.constraints._group_growth import GroupGrowth
-from armful.constraints._groups import (
-    Counts,
-    Groups,
-    Level,
-    Total,
-    as_bounds,
-    best_in_levels,
-    total_bounds,
-)
-from armful.constraints._ranks import Ranks, at
-from armful.constraints.base import Limit, RankedConstraint, Selection
+from armful.constraints._checks import check_indices, check_scores
+from armful.constraints._groups import Counts, Groups, Level, Total, as_ranks, total_bounds
+from armful.constraints._ranks import Ranks
+from armful.constraints.base import Limit, Selection, check_restrictions
+from armful.constraints.ranked import RankedConstraint
 from armful.errors import InfeasibleError
-from armful.randomness import Keys, as_generator, draw_key
+from armful.randomness import as_generator, draw_key
 
 
 class BoundedGroups(RankedConstraint):
     """What `Quotas` and `NestedQuotas` share; `_levels` from the finest groups to the coarsest."""
-
-    always_exact = True
-    looks_at_features = False
 
     _levels: Sequence[Level]
     _least: int
@@ -54,57 +43,25 @@ class BoundedGroups(RankedConstraint):
         if self._high == 0:
             raise ValueError(f"{type(self).__name__} allows the empty set only; raise a quota or the total")
 
-    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
-        """The allowed set with the largest sum of scores, in rising order of index."""
-        return self.best_given(scores, as_generator(rng), required=NO_ARMS, excluded=NO_ARMS)
+    @cached_property
+    def ranks(self) -> Ranks:
+        return as_ranks(self._levels, self._low, self._high)
 
     def best_given(
         self,
         scores: ArrayLike,
-        rng: Generator,
+        rng: Generator | None = None,
         *,
-        required: IntArray,
-        excluded: IntArray,
+        required: ArrayLike = (),
+        excluded: ArrayLike = (),
         X: FloatArray | None = None,
     ) -> Selection:
-        """The best allowed set with all the required arms and none of the excluded."""
         values = check_scores(scores)
-        self.refuse_misfit(values.size)
-        indices = best_in_levels(
-            self._levels, (self._low, self._high), values, draw_key(rng), required=required, excluded=excluded
-        )
-        if required.size or excluded.size:
-            self._refuse_unmet(indices)
+        self.check_n_arms(values.size)
+        must, must_not = check_restrictions(self, required, excluded, values.size)
+        indices = self.ranks.best(values, draw_key(as_generator(rng)), required=must, excluded=must_not)
+        self._refuse_unmet(indices)
         return Selection(indices, float(values[indices].sum()))
-
-    def best_among(self, scores: FloatArray, key: Keys, places: IntArray | None = None) -> Selection:
-        """The same for some of many arms: those at `places`, ties as `randomness.tie_keys` has it."""
-        total = (self._low, self._high)
-        indices = best_in_levels(self._levels, total, scores, key, required=NO_ARMS, excluded=NO_ARMS, places=places)
-        return Selection(at(places, indices), float(scores[indices].sum()))
-
-    def refuse_misfit(self, n_arms: int) -> None:
-        """Raise if there are groups for another number of arms."""
-        if n_arms != self.n_arms:
-            raise ValueError(f"{type(self).__name__} has groups for {self.n_arms} arms, got {n_arms}")
-
-    @cached_property
-    def ranks(self) -> Ranks:
-        """For choosing from more arms than are looked at one by one."""
-        return Ranks(as_bounds(self._levels), self._low, self._high, self._levels[0].groups.of_arm)
-
-    def violation(self, indices: ArrayLike) -> float:
-        """How many arms would have to be added or taken away at least, group by group and in all."""
-        chosen = check_indices(indices, self.n_arms)
-        distinct = np.unique(chosen)
-        in_all = max(self._low - distinct.size, 0) + max(distinct.size - self._high, 0)
-        by_group = sum(level.violation(distinct) for level in self._levels)
-        return float(by_group + in_all + repeated(chosen))
-
-    def growth(self, n_arms: int) -> GroupGrowth:
-        """For objectives that add arm by arm."""
-        self.refuse_misfit(n_arms)
-        return GroupGrowth(self._levels, self._low, self._high)
 
     def _refuse_unmet(self, chosen: IntArray) -> None:
         """Name the first bound that required and excluded arms made impossible."""

@@ -11,8 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import NO_ARMS, check_indices, check_scores, repeated
 from armful.constraints._incremental import Growth
-from armful.constraints.base import Constraint, Limit, Selection, UnmetRestriction, arm_name, refuse_no_constraint
-from armful.errors import InfeasibleError
+from armful.constraints.base import (
+    Constraint,
+    Limit,
+    Selection,
+    UnmetRestriction,
+    check_restrictions,
+    refuse_no_constraint,
+)
 from armful.randomness import as_generator
 
 IdsOf = Callable[[IntArray], "NDArray[Any] | None"]
@@ -43,7 +49,7 @@ class _Restricted(Constraint):
         if isinstance(ids, str):
             raise ValueError(f"ids must be a list of ids, got {ids!r}; for this one alone, [{ids!r}]")
         self.constraint, self.only_costs = constraint, constraint.only_costs
-        self.looks_at_features = constraint.looks_at_features
+        self.uses_features = constraint.uses_features
         self.ids = None if ids is None else list(dict.fromkeys(ids))
         self._arms, self._mask_size = _distinct(NO_ARMS if arms is None else arms)
         self._ids_of: IdsOf | None = None
@@ -94,28 +100,23 @@ class _Restricted(Constraint):
         return self.constraint.k
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
-        """The best allowed set."""
-        rng = as_generator(rng)
-        return self.best_given(scores, rng, required=NO_ARMS, excluded=NO_ARMS, X=X)
+        return self.best_given(scores, rng, X=X)
 
     def best_given(
         self,
         scores: ArrayLike,
-        rng: Generator,
+        rng: Generator | None = None,
         *,
-        required: IntArray,
-        excluded: IntArray,
+        required: ArrayLike = (),
+        excluded: ArrayLike = (),
         X: FloatArray | None = None,
     ) -> Selection:
-        """The best allowed set, with further restrictions."""
         values = check_scores(scores)
         self._refuse_other_arms(values.size)
-        must, must_not = self._restrictions(required, excluded)
-        both = np.intersect1d(must, must_not)
-        if both.size:
-            raise InfeasibleError(f"{arm_name(self, int(both[0]))} is both required and excluded")
+        restrictions = self._restrictions(check_indices(required), check_indices(excluded))
+        must, must_not = check_restrictions(self, *restrictions, values.size)
         try:
-            return self.constraint.best_given(values, rng, required=must, excluded=must_not, X=X)
+            return self.constraint.best_given(values, as_generator(rng), required=must, excluded=must_not, X=X)
         except UnmetRestriction as error:
             raise error.named_by(self) from None
 
@@ -123,7 +124,7 @@ class _Restricted(Constraint):
         """For objectives that add arm by arm."""
         self._refuse_other_arms(n_arms)
         grown = self.constraint.growth(n_arms)
-        grown.close(self._restrictions(NO_ARMS, NO_ARMS)[1])
+        grown.exclude(self._restrictions(NO_ARMS, NO_ARMS)[1])
         return grown
 
     @property

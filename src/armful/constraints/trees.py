@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import check_indices, check_scores, repeated
+from armful.constraints._checks import check_indices, repeated
 from armful.constraints._graphs import (
     Edges,
     adjacency,
-    check_given,
     edge_names,
     is_graph,
     keep_edges,
@@ -20,12 +19,12 @@ from armful.constraints._graphs import (
     rows_of_graph,
     some_of,
 )
-from armful.constraints.base import Constraint, Selection
+from armful.constraints._restrictable import RestrictableConstraint
+from armful.constraints.base import Selection
 from armful.errors import InfeasibleError
-from armful.randomness import as_generator
 
 
-class SpanningTree(Constraint):
+class SpanningTree(RestrictableConstraint):
     """The edges of a tree that connects every node, with the largest sum of scores: bases of a graphic matroid.
 
     edges: an undirected edge for each arm, as pairs of nodes; a node is anything hashable. An `(n_arms, 2)` array of
@@ -40,7 +39,7 @@ class SpanningTree(Constraint):
     """
 
     always_exact = True
-    looks_at_features = False
+    _arms_are = "edges"
     k: int
 
     def __init__(self, edges: Edges) -> None:
@@ -54,51 +53,33 @@ class SpanningTree(Constraint):
             )
         if len(self.labels) == 1:
             raise ValueError(f"SpanningTree needs two nodes or more, {self.labels[0]!r} is the only one")
-        self.k = len(self.labels) - 1
-        self._refuse_disconnected(np.arange(len(self._ends)), "the edges given")
+        self.k, self.n_arms = len(self.labels) - 1, len(self._ends)
+        self._refuse_disconnected(np.arange(self.n_arms), "the edges given")
 
-    def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
-        """The spanning tree with the largest sum of scores."""
-        return self.best_given(scores, rng)
-
-    def best_given(
-        self,
-        scores: ArrayLike,
-        rng: Generator | None = None,
-        *,
-        required: ArrayLike = (),
-        excluded: ArrayLike = (),
-        X: FloatArray | None = None,
-    ) -> Selection:
-        """The best spanning tree with every `required` arm in it and none of the `excluded`."""
-        values = check_scores(scores)
-        n_arms = len(self._ends)
-        if values.size != n_arms:
-            raise ValueError(f"SpanningTree has {n_arms} edges, got {values.size} scores")
-        must, must_not = check_given(required, excluded, n_arms, self.arm_names)
-        if must.size > self._rank(must):
-            raise InfeasibleError(f"the required edges close a cycle: {some_of(self.arm_names(must), bare=True)}")
-        if must_not.size:
-            self._refuse_disconnected(np.delete(np.arange(n_arms), must_not), "the edges that are not excluded")
-        order = as_generator(rng).permutation(n_arms)
-        order = order[np.argsort(-values[order], kind="stable")]
-        if must.size or must_not.size:  # what comes first is taken, and what comes last is never needed
-            turn = np.zeros(n_arms, dtype=np.int64)
-            turn[must], turn[must_not] = -1, 1
+    def _solve(self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray) -> Selection:
+        if required.size > self._rank(required):
+            raise InfeasibleError(f"the required edges close a cycle: {some_of(self.arm_names(required), bare=True)}")
+        if excluded.size:
+            self._refuse_disconnected(np.delete(np.arange(self.n_arms), excluded), "the edges that are not excluded")
+        order = rng.permutation(self.n_arms)
+        order = order[np.argsort(-scores[order], kind="stable")]
+        if required.size or excluded.size:  # what comes first is taken, and what comes last is never needed
+            turn = np.zeros(self.n_arms, dtype=np.int64)
+            turn[required], turn[excluded] = -1, 1
             order = order[np.argsort(turn[order], kind="stable")]
         indices = np.sort(self._first_tree(order))
-        return Selection(indices, float(values[indices].sum()))
+        return Selection(indices, float(scores[indices].sum()))
 
     def violation(self, indices: ArrayLike) -> float:
         """How many arms are repeated or close a cycle, and how many more it takes to connect every node."""
-        chosen = check_indices(indices, len(self._ends))
+        chosen = check_indices(indices, self.n_arms)
         distinct = np.unique(chosen)
         rank = self._rank(distinct)
         return float(repeated(chosen) + (distinct.size - rank) + (self.k - rank))
 
     def arm_names(self, indices: ArrayLike) -> list[str]:
         """Return the edges by the names of their nodes, like `home - park`."""
-        arms = check_indices(indices, len(self._ends))
+        arms = check_indices(indices, self.n_arms)
         return edge_names(self.options["edges"], self.labels, self._ends, arms, directed=False)
 
     def _first_tree(self, order: IntArray) -> IntArray:

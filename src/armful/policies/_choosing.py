@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.cluster._arms import ClusterArms
-from armful.constraints.base import Constraint, RankedConstraint, Selection
+from armful.constraints.base import Constraint, Selection
+from armful.constraints.ranked import RankedConstraint
 from armful.constraints.restricted import on_table
 from armful.model._blocks import BLOCK
 from armful.objectives import Objective
@@ -61,7 +62,7 @@ def choose_from_array(
 
 def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:
     """Choose with exact scores only of the arms that could be in the best set."""
-    constraint.refuse_misfit(rows.n_arms)
+    constraint.check_n_arms(rows.n_arms)
     caps = policy._check_caps(caps, rows.n_arms)
     with remembering(rows, policy) as memory:
         scoring, rewind = _begun(policy, constraint.k, caps, rows.take(np.zeros(1, dtype=np.int64)))
@@ -85,7 +86,7 @@ def choose_on_cluster(
         features, ids = arms.take(np.arange(arms.n_arms))
         choice = policy.choose(features, constraint, caps=caps)
         return choice if ids is None else replace(choice, ids=ids[choice.indices])
-    constraint.refuse_misfit(arms.n_arms)
+    constraint.check_n_arms(arms.n_arms)
     scoring, rewind = _begun(policy, constraint.k, policy._check_caps(caps, arms.n_arms), np.ones((1, arms.n_features)))
     with rewind:
         picked, features, ids = arms.choose(scoring, constraint, policy)

@@ -56,5 +56,5 @@ class Problem:
     def _solve(self, scores: FloatArray, constraint: Constraint, rng: Generator) -> Selection:
         if self.objective is not None:
             return objectives.best(self.objective, scores, self.arms.X, constraint, rng)
-        features = self.arms.X if constraint.looks_at_features else None
+        features = self.arms.X if constraint.uses_features else None
         return checked_best(constraint, scores, features, rng)

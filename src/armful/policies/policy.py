@@ -15,7 +15,8 @@ from armful.checks import FloatArray
 from armful.cluster._arms import learned_on
 from armful.cluster._chunks import is_dask
 from armful.constraints import Constraint
-from armful.constraints.base import goes_by_rank, refuse_no_constraint
+from armful.constraints.base import refuse_no_constraint
+from armful.constraints.ranked import goes_by_rank
 from armful.model.ridge import RidgeState
 from armful.objectives import Objective
 from armful.policies._choosing import arms_for, choose_from_array, choose_from_many, choose_on_cluster

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from armful.constraints.base import Constraint, RankedConstraint, goes_by_rank
+from armful.constraints.base import Constraint
+from armful.constraints.ranked import RankedConstraint, goes_by_rank
 from armful.scan._scoring import Scorer
 from armful.tables.rows import ArrayRows, Rows
 from armful.tables.table import Table

@@ -7,7 +7,8 @@ import numpy as np
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import NO_ARMS
 from armful.constraints._ranks import Ranks
-from armful.constraints.base import RankedConstraint, Selection
+from armful.constraints.base import Selection
+from armful.constraints.ranked import RankedConstraint
 from armful.randomness import Keys
 from armful.scan._memory import Memory
 from armful.scan._pruning import Candidates, Pruner
@@ -23,7 +24,7 @@ class Pool:
     """Arms that could be in the best set, of those looked at so far."""
 
     def __init__(self, ranks: Ranks, key: Keys) -> None:
-        self.thresholds = ranks.nothing_known
+        self.thresholds = ranks.no_thresholds
         self._ranks, self._key = ranks, key
         self._parts: list[Candidates] = [(NO_ARMS, np.zeros(0), np.zeros(0))]
         self._size, self._reduce_at = 0, FEW
@@ -40,7 +41,7 @@ class Pool:
         places, lowest, highest = (np.concatenate(each) for each in zip(*self._parts, strict=True))
         kept, raised = self._ranks.reduce(places, lowest, self._key)
         self.thresholds = np.maximum(self.thresholds, raised)
-        kept |= (lowest < highest) & (highest >= self._ranks.at_arms(self.thresholds, places))
+        kept |= (lowest < highest) & (highest >= self._ranks.thresholds_of(self.thresholds, places))
         left = places[kept], lowest[kept], highest[kept]
         self._parts, self._size = [left], left[0].size
         self._reduce_at = max(2 * self._size, FEW)

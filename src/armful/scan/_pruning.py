@@ -44,7 +44,7 @@ class Pruner:
 
     def __init__(self, scoring: Scoring, rows: Rows, ranks: Ranks, memory: Memory | None) -> None:
         self.scoring, self.rows, self.ranks = scoring, rows, ranks
-        self.thresholds, self.known = ranks.nothing_known, NO_ARMS
+        self.thresholds, self.known = ranks.no_thresholds, NO_ARMS
         self._known: Arms | None = None
         self.in_memory = isinstance(rows, Table) and rows.path is None
         self._no_mean, self._no_width = np.broadcast_to(-np.inf, rows.n_arms), np.broadcast_to(0.0, rows.n_arms)
@@ -105,7 +105,7 @@ class Pruner:
         high = self.scoring.assumed(X, block, high_mean, high_width)
         lowest, highest = self.scoring.lowest(low, high), self.scoring.highest(low, high)
         left = self._in_question(highest, block)
-        unclear = left & (lowest < self.ranks.at_arms(self.thresholds, block))
+        unclear = left & (lowest < self.ranks.thresholds_of(self.thresholds, block))
         if np.count_nonzero(unclear) > PAYS * left.size:  # float32 does not tell them apart
             self._screen_pays = False
             return None
@@ -118,7 +118,7 @@ class Pruner:
 
     def _in_question(self, highest: FloatArray, block: slice) -> BoolArray:
         """Which arms of a block could be chosen and are not known already."""
-        left: BoolArray = highest >= self.ranks.at_arms(self.thresholds, block)
+        left: BoolArray = highest >= self.ranks.thresholds_of(self.thresholds, block)
         begin, end = np.searchsorted(self.known, (block.start, block.stop))
         left[self.known[begin:end] - block.start] = False
         return left

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.constraints import AtMost, NestedQuotas, Quotas, TopK
-from armful.constraints.base import RankedConstraint
+from armful.constraints.ranked import RankedConstraint
 from armful.policies import (
     C2UCB,
     ArmwiseThompson,
