@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from armful import C2UCB, Arms, CappedC2UCB, EpsilonGreedy, Path, Quotas, TopK
+from armful.policies._choosing import score_under
+from armful.policies._repetitions import repeated
 from armful.testing import PolicyContract
 from armful.testing._expectations import FALSE_ALARM, tail_bound
 
@@ -79,7 +81,7 @@ def test_without_epsilon_the_best_estimate_is_chosen():
 
 
 def test_each_repetition_has_a_coin_of_its_own():
-    policy = learned(epsilon=0.5)._repeated([np.random.default_rng(i) for i in range(200)])
+    policy = repeated(learned(epsilon=0.5), [np.random.default_rng(i) for i in range(200)])
     values = policy.score(Arms(X, policy.state), 1).value
     explored = ~np.isclose(values, MEAN).all(axis=-1)
     assert 0 < explored.sum() < 200  # false alarms: 2^-199
@@ -101,7 +103,7 @@ def test_under_costs_an_exploring_round_draws_costs():
     X, constraint = rng.standard_normal((800, 2)), Path(edges, 0, 99, costs=True)
     policy = learned(epsilon=1.0, seed=0)
     arms = Arms(X, policy.state)
-    draws = policy._score_for(arms, constraint).value
+    draws = score_under(policy, arms, constraint).value
     assert (draws <= 0).all()
     assert abs(draws.mean() + np.sqrt(2 / np.pi)) < 6 * 0.603 / np.sqrt(800)
     assert np.mean([len(policy.choose(X, constraint)) for _ in range(20)]) < 15

@@ -86,7 +86,7 @@ def test_a_price_is_what_choosing_anew_with_the_limit_loosened_gains(constraint,
     for limit, price in prices.items():
         assert found[limit] == price
     for limit in constraint.limits(choice.indices):
-        again = limit.loosened.best(choice.problem.scores.value).value
+        again = limit.loosened.best(choice._problem.scores.value).value
         assert found[limit.name] == again - choice.value
 
 
@@ -193,7 +193,7 @@ def test_one_limit_is_printed_once(constraint, names):
     choice = chosen(constraint, [5.0, 4.0, 3.0, 2.0, 1.0])
     found = {record["limit"]: record["price"] for record in choice.explain().prices}
     assert sorted(found) == names
-    scores = choice.problem.scores.value
+    scores = choice._problem.scores.value
     sets = [list(each) for size in range(6) for each in combinations(range(5), size)]
     for limit in constraint.limits(choice.indices):
         most = max(scores[each].sum() for each in sets if limit.loosened.violation(each) == 0.0)
@@ -208,7 +208,7 @@ def test_prices_of_nested_quotas_are_those_of_enumeration(seed):
     quotas = NestedQuotas({"r": city % 2, "c": city}, at_least=least, at_most={"r": 2, "c": 1}, total=(0, 2))
     scores = rng.standard_normal(7) - 2.0 * (city == city[0])
     choice = chosen(quotas, scores)
-    values = choice.problem.scores.value
+    values = choice._problem.scores.value
     sets = [list(each) for size in range(8) for each in combinations(range(7), size)]
     for limit in quotas.limits(choice.indices):
         most = max(values[each].sum() for each in sets if limit.loosened.violation(each) == 0.0)

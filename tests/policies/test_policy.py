@@ -22,6 +22,7 @@ from armful import (
     Scores,
     TopK,
 )
+from armful.policies._repetitions import repeated
 from armful.testing import PolicyContract
 
 D = 3
@@ -206,7 +207,7 @@ def test_features_of_whole_numbers_lists_and_float32_will_do():
 
 
 def test_a_batch_neither_chooses_nor_saves(tmp_path):
-    batch = C2UCB(n_features=D)._repeated([np.random.default_rng(i) for i in range(2)])
+    batch = repeated(C2UCB(n_features=D), [np.random.default_rng(i) for i in range(2)])
     assert batch.score(Arms(X, batch.state), 2).value.shape == (2, 12)
     for action in (lambda: batch.choose(X, TopK(1)), lambda: batch.save(tmp_path / "file")):
         with pytest.raises(TypeError, match=r"^this policy is a batch of repetitions"):

@@ -415,7 +415,7 @@ def test_an_explanation_does_not_read_all_features(tmp_path):
     table = Table.build(np.random.default_rng(0).standard_normal((2000, 3)), tmp_path / "arms", progress=False)
     choice = C2UCB(n_features=3, seed=0).choose(table, TopK(3))
     choice.explain()
-    assert "X" not in vars(choice.problem.arms)
+    assert "X" not in vars(choice._problem.arms)
 
 
 def test_what_was_interrupted_is_forgotten(monkeypatch):

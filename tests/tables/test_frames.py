@@ -10,6 +10,7 @@ import pytest
 
 import armful
 from armful import C2UCB, FileFormatError, Table, TopK
+from armful.policies._repetitions import repeated
 from armful.tables._frames import features_and_names
 
 NAMES = ["age", "visits", "price"]
@@ -313,8 +314,8 @@ def test_names_are_saved_copied_repeated_and_survive_merging(tmp_path):
     one.save(tmp_path / "policy")
     merged = copy.deepcopy(one)
     merged.merge(policy().state)
-    repeated = one._repeated([np.random.default_rng(0)])
-    for other in (armful.load(tmp_path / "policy"), copy.copy(one), pickle.loads(pickle.dumps(one)), merged, repeated):
+    batch = repeated(one, [np.random.default_rng(0)])
+    for other in (armful.load(tmp_path / "policy"), copy.copy(one), pickle.loads(pickle.dumps(one)), merged, batch):
         assert other.columns == NAMES
     assert "order differs" in refusal(armful.load(tmp_path / "policy").choose, arrow(NAMES[::-1]), TopK(1))
 
@@ -329,7 +330,6 @@ def test_the_list_of_names_is_a_copy():
 @pytest.mark.parametrize("columns", [["a", "b"], "abc", ["a", "b", 3], {"a": 1}, [["a"], "b", "c"]])
 def test_names_that_do_not_fit_are_refused_in_a_file(tmp_path, columns):
     one = policy()
-    one._restore_columns(["a", "b", "c"])
     one._columns = columns if isinstance(columns, list) else [columns]
     one.save(tmp_path / "policy")
     with pytest.raises(FileFormatError, match="does not fit C2UCB of this armful: "):

@@ -1,4 +1,4 @@
-"""The three ways to choose: from one array, from many arms, on a cluster. Each finds the same set."""
+"""The three ways to choose: from one array, from many arms, on a cluster. Each returns the same set."""
 
 import warnings
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.cluster._arms import ClusterArms
@@ -21,13 +22,13 @@ from armful.policies._locks import RewindOnError
 from armful.policies._problem import Problem
 from armful.policies.choice import Choice
 from armful.policies.scores import Scores
-from armful.scan._dispatch import refuse_too_many, refuse_unfit
+from armful.scan._dispatch import ranked, refuse_too_many, refuse_unfit
 from armful.scan._exact_choice import choose_from
 from armful.scan._memory import remembering
 from armful.scan._scoring import Scoring
 from armful.scan._threads import blas_at_one_thread
 from armful.scan._whole_table import WholeTable
-from armful.tables import Table
+from armful.tables import ParquetTable, Table
 from armful.tables.rows import Rows
 
 if TYPE_CHECKING:
@@ -41,13 +42,12 @@ def choose_from_array(
     if isinstance(X, Table):
         refuse_too_many(X, constraint, objective)
         constraint = on_table(constraint, X)
-    locks, generator = policy._thread_locks, policy._generator
-    with locks.drawing, RewindOnError(locks, generator):
-        with locks.state:  # others may learn again while the best set is looked for
+    with RewindOnError(policy._thread_locks, policy._generator):
+        with policy._thread_locks.state:  # released before solving, so that other threads can learn
             arms = arms_for(policy, X, caps)
-            scores = policy._score_for(arms, constraint)
+            scores = score_under(policy, arms, constraint)
         problem = Problem(arms, scores, constraint, objective)
-        picked = problem.solve(constraint, generator)
+        picked = problem.solve(constraint, policy._generator)
     if policy.is_thompson and picked.ratio != 1:
         warnings.warn(
             f"{type(policy).__name__} with an approximate choice (ratio {picked.ratio:.3g}) may lose linearly in the "
@@ -57,55 +57,67 @@ def choose_from_array(
     i = picked.indices
     policy._warnings_once.chosen_from(arms.n_arms, arms.rows, under_costs=arms.only_costs, stacklevel=4)
     ids = X.ids_of(i) if isinstance(X, Table) else None
-    return _choice(picked, arms.rows(i), ids, scores.at(i), partial(_given, problem))
+    return _choice(picked, arms.rows(i), ids, scores.at(i), partial(_kept_problem, problem))
 
 
 def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:
     """Choose with exact scores only of the arms that could be in the best set."""
     constraint.check_n_arms(rows.n_arms)
-    caps = policy._check_caps(caps, rows.n_arms)
+    checked_caps = _checked_caps(policy, caps, rows.n_arms)
     with remembering(rows, policy) as memory:
-        scoring, rewind = _begun(policy, constraint.k, caps, rows.take(np.zeros(1, dtype=np.int64)))
-        with rewind:
+        any_row = rows.take(np.zeros(1, dtype=np.int64))
+        with RewindOnError(policy._thread_locks, policy._generator) as draws:
+            scoring = _start_round(policy, constraint, checked_caps, any_row)
+            draws.let_others_draw()
             picked, features, scores = choose_from(rows, scoring, constraint, memory)
             i = picked.indices
             ids = rows.ids_of(i)
         if memory is not None:
             memory.keep(i, features)
-    some_rows = partial(_first, rows) if hasattr(rows, "blocks") else rows.take
-    policy._warnings_once.chosen_from(rows.n_arms, some_rows, stacklevel=4)
-    return _choice(picked, features, ids, scores, partial(_all_scored, scoring, rows, constraint, i))
+    sample = partial(_first_rows, rows) if isinstance(rows, ParquetTable) else rows.take
+    policy._warnings_once.chosen_from(rows.n_arms, sample, stacklevel=4)
+    return _choice(picked, features, ids, scores, partial(_rescored_problem, scoring, rows, constraint, i))
 
 
 def choose_on_cluster(
-    policy: "Policy", X: Any, constraint: RankedConstraint, caps: ArrayLike | None, client: Any
+    policy: "Policy", X: Any, constraint: Constraint, caps: ArrayLike | None, objective: Objective | None, client: Any
 ) -> Choice:
     """Choose on a dask cluster: its workers reduce their partitions to the arms that could be in the best set."""
+    by_rank = ranked(policy, constraint, objective)
     arms = ClusterArms.of(X, client, policy.n_features)
     if arms.n_arms <= BLOCK:  # no more than a choice may bring here anyway
         features, ids = arms.take(np.arange(arms.n_arms))
         choice = policy.choose(features, constraint, caps=caps)
         return choice if ids is None else replace(choice, ids=ids[choice.indices])
-    constraint.check_n_arms(arms.n_arms)
-    scoring, rewind = _begun(policy, constraint.k, policy._check_caps(caps, arms.n_arms), np.ones((1, arms.n_features)))
-    with rewind:
-        picked, features, ids = arms.choose(scoring, constraint, policy)
+    by_rank.check_n_arms(arms.n_arms)
+    checked_caps = _checked_caps(policy, caps, arms.n_arms)
+    with RewindOnError(policy._thread_locks, policy._generator) as draws:
+        scoring = _start_round(policy, constraint, checked_caps, np.ones((1, arms.n_features)))
+        draws.let_others_draw()
+        picked, features, ids = arms.choose(scoring, by_rank, policy)
     scores = scoring.score(features, picked.indices) if picked.indices.size else None
-    policy._warnings_once.chosen_from(arms.n_arms, lambda some: _first(arms, some)[0], stacklevel=4)
-    return _choice(picked, features, ids, scores, partial(_not_here, arms.n_arms))
+    policy._warnings_once.chosen_from(arms.n_arms, lambda some: _first_rows(arms, some)[0], stacklevel=4)
+    return _choice(picked, features, ids, scores, partial(_refuse_to_explain, arms.n_arms))
 
 
 def arms_for(policy: "Policy", X: ArrayLike | Table, caps: ArrayLike | None) -> Arms:
-    """Return the arms as the policy sees them, by the state that it has."""
+    """Return the arms as the policy's current state sees them."""
     if isinstance(X, Table):
         refuse_unfit(X, policy.n_features)
         X.refuse_changed()
-        return WholeTable(X, policy.state, policy._check_caps(caps, X.n_arms))
+        return WholeTable(X, policy.state, _checked_caps(policy, caps, X.n_arms))
     arms = Arms(X, policy.state)
-    arms.caps = policy._check_caps(caps, arms.n_arms)
+    arms.caps = _checked_caps(policy, caps, arms.n_arms)
     if arms.X.ndim != 2:
         raise ValueError(f"features must have shape (n_arms, {policy.n_features}), got {arms.X.shape}")
     return arms
+
+
+def score_under(policy: "Policy", arms: Arms, constraint: Constraint) -> Scores:
+    """Return the scores for a choice under this constraint; where arms are costs, no score is above 0."""
+    arms.only_costs = constraint.only_costs
+    scores = policy._score_arms(arms, constraint.k)
+    return scores.of_costs() if arms.only_costs else scores
 
 
 def _choice(
@@ -113,9 +125,9 @@ def _choice(
     features: FloatArray,
     ids: NDArray[Any] | None,
     scores: Scores | None,
-    chosen_from: Callable[[], Problem],
+    find_problem: Callable[[], Problem],
 ) -> Choice:
-    """Return a choice; scores: of the chosen arms, None if none was chosen."""
+    """Return the choice; scores: of the chosen arms, None if none was chosen."""
     scores = scores or Scores.uncapped(np.zeros(0), np.zeros(0))
     return Choice(
         indices=picked.indices,
@@ -126,43 +138,44 @@ def _choice(
         bonus=scores.bonus,
         scores=scores.value,
         capped=scores.capped,
-        chosen_from=chosen_from,
+        find_problem=find_problem,
         ids=ids,
     )
 
 
-def _begun(policy: "Policy", k: int, caps: FloatArray | None, row: FloatArray) -> tuple[Scoring, RewindOnError]:
-    """Return the scores of a round by one state of the policy, with all that is drawn for it: the rest needs no locks.
+def _start_round(policy: "Policy", constraint: Constraint, caps: FloatArray | None, any_row: FloatArray) -> Scoring:
+    """Draw all random numbers of a round and return the scores by one state; what follows needs no locks.
 
-    row: `(1, n_features)`, an arm to score.
+    any_row: `(1, n_features)`; scoring it draws what scoring all arms would.
     """
-    with policy._thread_locks.drawing:
-        rewind = RewindOnError(policy._thread_locks, policy._generator)
-        with rewind:
-            with policy._thread_locks.state:
-                scoring = Scoring(policy, k, caps)
-            scoring.key_for_ties(policy._generator, row)
-    return scoring, rewind
+    with policy._thread_locks.state:
+        scoring = Scoring(policy, constraint.k, caps)
+    scoring.key_for_ties(policy._generator, any_row)
+    return scoring
 
 
-def _first(arms: Any, some: IntArray) -> Any:
-    """Return the first rows, as many as `some`, where reading single rows may be slow."""
+def _checked_caps(policy: "Policy", caps: ArrayLike | None, n_arms: int) -> FloatArray | None:
+    if caps is None:
+        return None
+    if not policy.takes_caps:
+        raise ValueError(f"{type(policy).__name__} takes no caps; CappedC2UCB does")
+    return checks.caps(caps, n_arms)
+
+
+def _first_rows(arms: Any, some: IntArray) -> Any:
+    """Return as many rows as `some`, but the first ones, where reading single rows may be slow."""
     return arms.take(np.arange(some.size))
 
 
-def _given(problem: Problem) -> Problem:
+# -- what Choice.explain works on: functions of a module, so that a choice can be pickled -------------
+
+
+def _kept_problem(problem: Problem) -> Problem:
     return problem
 
 
-def _not_here(n_arms: int) -> Problem:
-    raise ValueError(
-        f"explain needs the scores of all {n_arms} arms on one machine, and these were chosen on a cluster: "
-        "shortlist there with TopK, choose from shortlist.features here, and explain that"
-    )
-
-
-def _all_scored(scoring: Scoring, rows: Rows, constraint: RankedConstraint, chosen: IntArray) -> Problem:
-    """Return what was chosen from, with every arm scored, if the arms are still what they were."""
+def _rescored_problem(scoring: Scoring, rows: Rows, constraint: RankedConstraint, chosen: IntArray) -> Problem:
+    """Score every arm as in the round; raise if the arms are no longer the same."""
     if isinstance(rows, Table):
         rows.refuse_changed()
     arms = WholeTable(rows, scoring.state, scoring.caps)
@@ -171,3 +184,10 @@ def _all_scored(scoring: Scoring, rows: Rows, constraint: RankedConstraint, chos
     if not np.array_equal(constraint.best_among(scores.value, scoring.key).indices, chosen):
         raise ValueError("the arms have changed since they were chosen; choose again, then explain")
     return Problem(arms, scores, constraint)
+
+
+def _refuse_to_explain(n_arms: int) -> Problem:
+    raise ValueError(
+        f"explain needs the scores of all {n_arms} arms on one machine, and these were chosen on a cluster: "
+        "shortlist there with TopK, choose from shortlist.features here, and explain that"
+    )

@@ -1,4 +1,4 @@
-"""Policies back from files."""
+"""Reading policies from files."""
 
 import os
 from collections.abc import Iterator
@@ -10,23 +10,38 @@ from numpy.random import Generator
 from armful.errors import FileFormatError
 from armful.files import _npz_format as npz_format
 from armful.model.ridge import RidgeState
+from armful.policies._columns import restored_names
 from armful.policies.policy import Policy
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
-    """The policy that `save` wrote: it goes on exactly as the saved one would have."""
+    """Return the policy that `Policy.save` wrote; it goes on exactly as the saved one would have.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The file. A policy of a class of your own needs its module imported first.
+
+    Returns
+    -------
+    Policy
+
+    Raises
+    ------
+    FileFormatError
+        If the file is damaged, or does not hold a policy of this version.
+    """
     header, arrays = npz_format.read(path, "policy")
     kind = _find_class(str(header.get("class")), path)
     state = RidgeState.from_arrays(header.get("ridge"), arrays, path)
     try:
         options = header["options"]
-        if "n_features" in options and options["n_features"] != state.n_features:  # before it takes room for so many
-            wanted = options["n_features"]
-            raise ValueError(f"expected a state of {wanted} features, got one of {state.n_features}")
+        if "n_features" in options and options["n_features"] != state.n_features:  # before memory for so many is taken
+            raise ValueError(f"expected a state of {options['n_features']} features, got one of {state.n_features}")
         policy = kind(**options)
         policy.rng = _restored_generator(header["generator"])
         policy.state = state
-        policy._restore_columns(header.get("columns"))
+        policy._columns = restored_names(header.get("columns"), state.n_features)
     except Exception as error:  # of any class, given what somebody wrote into a file
         raise FileFormatError(
             f"{path} does not fit {kind.__name__} of this armful: {npz_format.short(error)}"

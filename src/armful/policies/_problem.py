@@ -1,4 +1,4 @@
-"""What a set is chosen from, and finding the best set of it."""
+"""The optimisation problem of one round: arms, scores, constraint, objective; and solving it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +14,15 @@ from armful.objectives import Objective
 from armful.policies.scores import Scores
 
 NUDGE = 1e-9
-"""By how much, relative to the largest score, arms are favoured for having been chosen already."""
+"""What is added to the scores of arms that were chosen already, relative to the largest score, to prefer them."""
 
 SAME = 1e-12
-"""Worths that differ by less than this, relatively, are the same."""
+"""Values whose relative difference is at most this are taken to be equal."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """All arms of a round, their scores, which sets are allowed and what a set is worth."""
+    """All arms of a round, their scores, which sets are allowed, and the value of a set (by default, the sum)."""
 
     arms: Arms
     scores: Scores
@@ -34,13 +34,14 @@ class Problem:
         return self._solve(self.scores.value, constraint, rng)
 
     def solve_near(self, chosen: IntArray, constraint: Constraint, rng: Generator) -> Selection:
-        """Return the best set under another constraint; of equally good ones, one that keeps to the `chosen` arms."""
+        """Return the best set under another constraint; of equally good ones, one that shares most with `chosen`."""
         best = self.solve(constraint, rng)
         nudged = self.scores.value.copy()
         nudged[chosen] += NUDGE * np.abs(nudged).max()
         near = self._solve(nudged, constraint, rng).indices
-        same = abs(self._worth(near) - self._worth(best.indices)) <= SAME * float(np.abs(self.scores.value[near]).sum())
-        return Selection(near, best.value, best.ratio) if same else best
+        difference = abs(self._value(near) - self._value(best.indices))
+        equal = difference <= SAME * float(np.abs(self.scores.value[near]).sum())
+        return Selection(near, best.value, best.ratio) if equal else best
 
     def names(self, indices: IntArray) -> list[Any]:
         """Return what some arms are called: their ids, else what the constraint calls them, else their indices."""
@@ -48,7 +49,7 @@ class Problem:
         names: list[Any] | None = ids if ids is not None else self.constraint.arm_names(indices)
         return indices.tolist() if names is None else names
 
-    def _worth(self, indices: IntArray) -> float:
+    def _value(self, indices: IntArray) -> float:
         if self.objective is None:
             return float(self.scores.value[indices].sum())
         return self.objective.value(self.scores.value, self.arms.X, indices)

@@ -20,17 +20,32 @@ ARRAYS = ("indices", "features", "mean", "bonus", "scores", "capped", "ids")
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A chosen set of arms, and why each of them was chosen; give it to `learn` with the rewards.
+    """A chosen set of k arms, and why each was chosen; give it to `Policy.learn` with the rewards.
 
-    The arrays are read-only: what was chosen does not change. Copy one to change it.
+    The arrays are read-only. Copy one to change it.
 
-    indices: `(k,)`, rows of X. features: `(k, n_features)`.
-    value: what the set is worth to the objective and the constraint (which may count costs only), else the sum of the
-    scores. ratio: no allowed set is worth more than `value / ratio`.
-    mean, bonus, scores: `(k,)`, the estimate, what was added to it, and what became of both under the caps.
-    capped: `(k,)`, True where a cap gave the score.
-    ids: `(k,)`, what the arms are called, if they were chosen from a table that says so.
-    chosen_from: works out what `problem` says.
+    Attributes
+    ----------
+    indices : ndarray of shape (k,)
+        The chosen arms, as rows of X.
+    features : ndarray of shape (k, n_features)
+        Their features.
+    value : float
+        The value of the set: by the objective or the constraint (which may count costs only), else the sum of scores.
+    ratio : float
+        `a` in (0, 1]: no allowed set has a value above `value / a`. 1 where the choice is exact.
+    mean : ndarray of shape (k,)
+        The estimated mean rewards.
+    bonus : ndarray of shape (k,)
+        What the policy adds to them to explore.
+    scores : ndarray of shape (k,)
+        `mean + bonus`, or what a cap leaves of it.
+    capped : ndarray of bool, of shape (k,)
+        Where a cap decided the score.
+    ids : ndarray of shape (k,), or None
+        The ids of the arms, if they were chosen from a table that has ids.
+    find_problem : callable
+        For `explain`: returns all arms of the round and their scores.
     """
 
     indices: IntArray
@@ -41,11 +56,11 @@ class Choice:
     bonus: FloatArray
     scores: FloatArray
     capped: BoolArray
-    chosen_from: Callable[[], Problem] = field(repr=False)
+    find_problem: Callable[[], Problem] = field(repr=False)
     ids: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
-        """Make the arrays read-only, as views: what others may hold of them stays theirs to change."""
+        """Make the arrays read-only, as views: whoever else holds them may still change theirs."""
         for name in ARRAYS:  # not by vars(self), which is slow to make
             array = getattr(self, name)
             if array is not None:
@@ -61,15 +76,27 @@ class Choice:
         return self.indices.size
 
     @cached_property
-    def problem(self) -> Problem:
-        """What the set was chosen from: all arms and their scores, worked out anew if there were many."""
-        return self.chosen_from()
+    def _problem(self) -> Problem:
+        """All arms of the round and their scores, computed again if there were many."""
+        return self.find_problem()
 
     def explain(self, *, most: int = 20) -> Explanation:
-        """Why these arms: for each the reasons and what would have come in its place, and what each limit costs.
+        """Return why these arms were chosen, what would replace each of them, and what each limit costs.
 
-        At most `most` arms and `most` limits are explained, since each is found by choosing anew.
+        Parameters
+        ----------
+        most : int, default 20
+            At most so many arms and so many limits are explained, since each takes another choice.
+
+        Returns
+        -------
+        Explanation
+
+        Raises
+        ------
+        ValueError
+            If the arms have changed since, or were chosen on a cluster.
         """
-        if not np.array_equal(self.problem.scores.value[self.indices], self.scores):
+        if not np.array_equal(self._problem.scores.value[self.indices], self.scores):
             raise ValueError("the arms have changed since they were chosen; choose again, then explain")
-        return explain(self.problem, self.indices, self.value, most=checks.count("most", most))
+        return explain(self._problem, self.indices, self.value, most=checks.count("most", most))

@@ -17,13 +17,17 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why a set was chosen; print it for a table.
+    """Why a set was chosen; print it for a table. `Choice.explain` returns it.
 
-    arms: a record for each chosen arm: `arm` (its id; where arms have none, the edge or pair that it is to the
-    constraint; else its row), `mean`, `bonus`, `cap` (None without), `score`, `runner_up` (the arms that come in when
-    this one is not to be had, several if the set is rearranged) and `loss` (what that costs).
-    prices: a record for each limit that binds: `limit`, and `price`: what the set would be worth more if it were
-    loosened by one (an exact number from a group or in all: by one either way).
+    Attributes
+    ----------
+    arms : sequence of mappings
+        One for each chosen arm: `arm` (its id, or the edge or pair that it is to the constraint, or its index),
+        `mean`, `bonus`, `cap` (None without), `score`, `runner_up` (the arms that come in if this one is excluded,
+        several if the set is rearranged) and `loss` (how much lower the value of the set is then).
+    prices : sequence of mappings
+        One for each limit that binds: `limit`, and `price`, by how much the value of the set would rise if the limit
+        were loosened by one (an exact number, by one either way).
     """
 
     arms: Sequence[Record]
@@ -37,7 +41,7 @@ class Explanation:
 
 
 def explain(problem: Problem, indices: IntArray, value: float, *, most: int) -> Explanation:
-    """Choose anew without each arm, and with each limit loosened by one."""
+    """Choose again without each arm, and with each limit loosened by one."""
     rng = np.random.default_rng(0)
     arms = [_arm(problem, indices, value, int(arm), rng) for arm in indices[:most]]
     limits = islice(problem.constraint.limits(indices), most)
@@ -70,12 +74,12 @@ def _price(problem: Problem, indices: IntArray, limit: Limit, value: float, rng:
     try:
         loosened = problem.solve_near(indices, limit.loosened, rng)
     except (InfeasibleError, TimeoutError):
-        return None  # there is no arm more to be had, or no time to find it
+        return None  # no further arm can be added, or the time limit was reached
     return {"limit": limit.name, "price": _difference(loosened.value, value)}
 
 
 def _difference(value: float, other: float) -> float:
-    """`value - other`, 0 where it is only rounding."""
+    """Return `value - other`, 0 where the difference is only rounding."""
     return 0.0 if abs(value - other) <= SAME * (abs(value) + abs(other)) else value - other
 
 

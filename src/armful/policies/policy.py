@@ -1,15 +1,13 @@
-"""What all policies share: choose, learn, forget, merge, save."""
+"""The base class of all policies: choose, learn, merge, save."""
 
-import copy
 import os
-from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful import checks
+from armful._signatures import parameters_of
 from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.cluster._arms import learned_on
@@ -20,30 +18,50 @@ from armful.constraints.ranked import goes_by_rank
 from armful.model.ridge import RidgeState
 from armful.objectives import Objective
 from armful.policies._choosing import arms_for, choose_from_array, choose_from_many, choose_on_cluster
+from armful.policies._columns import read_features
 from armful.policies._locks import Locks, RewindOnError
-from armful.policies._saving import option_names, save
+from armful.policies._saving import save
 from armful.policies._warnings import WarningsOnce
 from armful.policies.choice import Choice
 from armful.policies.scores import Scores
 from armful.randomness import Seed, Streams, as_generator
-from armful.scan._dispatch import many_arms, ranked
+from armful.scan._dispatch import many_arms
 from armful.tables import Table
-from armful.tables._frames import Names, features_and_names, refuse_other_columns
+from armful.tables._frames import Names
 
 
 class Policy:
-    """A way to score the arms; a subclass writes `score`, everything else is here.
+    """A way to score arms, with everything else that a learner needs: the base class of all policies.
 
-    n_features: the length of a feature vector. ridge: lambda, the pull of the estimate to zero; 1 if not given, for
-    features of about unit length, and a warning if the first arms are far from it. seed: for draws and ties.
+    A subclass writes `score` and keeps each of its options as an attribute of the same name, so that `save` finds it.
+    Threads may share a policy: no observation is lost, and each choice is by one state. A subclass protects what it
+    changes beside that itself.
 
-    A subclass keeps each of its options as an attribute of the same name, so that `save` finds it. Its `score` is
-    written for arrays with leading axes (`(..., n_arms)`), so that it also runs many repetitions at once; one that
-    cannot sets `batched = False` and is simulated one repetition at a time.
+    Parameters
+    ----------
+    n_features : int
+        The length of a feature vector.
+    ridge : float, optional
+        lambda, the pull of the estimate to zero. The default of 1 suits features of about unit length; a warning is
+        given if the first arms are far from it.
+    seed : int, SeedSequence or Generator, optional
+        For random scores and for ties.
 
-    Threads may share a policy: no observation is lost, and each choice sees one state. What a subclass changes beside
-    that in methods of its own is for it to protect.
+    Attributes
+    ----------
+    batched : bool
+        Whether `score` works on arrays with leading axes; set it to False to simulate one repetition at a time.
+    takes_caps : bool
+        Whether `choose` may be called with `caps`.
+    armwise : bool
+        Whether an arm's score depends on no other arm, so that arms may be scored a block at a time.
+    is_thompson : bool
+        Whether scores are sampled from a posterior; the guarantees then need an exact choice.
+    rng : Generator
+        The policy's random numbers.
 
+    Examples
+    --------
     >>> from armful.constraints import TopK
     >>> class Greedy(Policy):
     ...     def score(self, arms, k):
@@ -57,20 +75,15 @@ class Policy:
     batched: ClassVar[bool] = True
     takes_caps: ClassVar[bool] = False
     armwise: bool = False
-    """Whether an arm's score depends on no other arm, so that arms may be scored a part at a time."""
     is_thompson: ClassVar[bool] = False
-    """Whether it draws from a posterior: then its guarantees need an exact choice."""
+    _columns: Names | None = None
+    _thread_locks = Locks()  # each policy has its own; this is for one that was unpickled without
 
     def __init_subclass__(cls) -> None:
-        """Give a subclass with a `score` of its own back the defaults of what must agree with it."""
-        if "score" in vars(cls):
+        if "score" in vars(cls):  # what must agree with `score` goes back to its default
             for name in ("armwise", "lowest_score", "highest_score"):
                 if name not in vars(cls):
                     setattr(cls, name, vars(Policy)[name])
-
-    _thread_locks = Locks()
-    """Each policy has its own; this is for one that was restored without."""
-    _columns: Names | None = None
 
     def __init__(self, *, n_features: int, ridge: float | None = None, seed: Seed = None) -> None:
         self._state = RidgeState(n_features=n_features, ridge=1.0 if ridge is None else ridge)
@@ -79,11 +92,22 @@ class Policy:
         self._thread_locks = Locks()
 
     def score(self, arms: Arms, k: int) -> Scores | FloatArray:
-        """The score of every arm, `(..., n_arms)`, when at most `k` are to be chosen: the one method to write."""
+        """Return the score of every arm, `(..., n_arms)`: the one method that a policy must write.
+
+        Parameters
+        ----------
+        arms : Arms
+            The arms of the round, with `mean`, `mean_and_width`, `norm`, `caps` and more.
+        k : int
+            The size of the largest set that may be chosen.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define score(self, arms, k)")
 
     def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
-        """Return the lowest scores of arms whose means and widths lie between those of `low` and of `high`."""
+        """Return the lowest scores of arms whose means and widths lie between those of `low` and of `high`.
+
+        Optional: with `highest_score`, most of millions of arms need not be scored exactly.
+        """
         raise NotImplementedError(f"{type(self).__name__} knows no bounds on its scores")
 
     def highest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
@@ -92,11 +116,9 @@ class Policy:
 
     @property
     def bounds_scores(self) -> bool:
-        """Whether bounds on means and widths bound the scores: then most arms need not be scored exactly."""
+        """Whether the policy has `lowest_score` and `highest_score`."""
         kind = type(self)
         return kind.lowest_score is not Policy.lowest_score and kind.highest_score is not Policy.highest_score
-
-    # -- the loop ------------------------------------------------------------------------------------
 
     def choose(
         self,
@@ -107,33 +129,58 @@ class Policy:
         objective: Objective | None = None,
         client: Any = None,
     ) -> Choice:
-        """The best allowed set of the rows of `X` `(n_arms, n_features)`, by this policy's scores.
+        """Return the allowed set of arms with the best scores.
 
-        X: an array, a memory-mapped matrix, a DataFrame, an Arrow table, or a `Table` of arms that stay the same
-        between rounds. From many arms the same set is chosen without a close look at each
-        (docs/howto/millions-of-arms.md). The first names of columns that are chosen or learned from are kept, and
-        others are refused from then on.
-        caps: `(n_arms,)`, for policies that take them: what each arm's mean reward is known not to exceed; infinity
-        where nothing is known.
-        objective: what a set is worth, if not the sum of its scores: `Diverse`, `Coverage` or your own.
-        client: a `dask.distributed.Client`, for arms that its workers read: then X is a dask array or a table on disk.
+        Parameters
+        ----------
+        X : array_like of shape (n_arms, n_features), DataFrame, Arrow table, dask array or Table
+            The arms. The first names of columns are kept, and others are refused from then on.
+        constraint : Constraint
+            Which sets are allowed.
+        caps : array_like of shape (n_arms,), optional
+            For policies that take them: a number that the arm's mean reward does not exceed, infinity where unknown.
+        objective : Objective, optional
+            The value of a set, if not the sum of its scores: `Diverse`, `Coverage` or your own.
+        client : dask.distributed.Client, optional
+            For arms that its workers read: then X is a dask array or a table on disk.
+
+        Returns
+        -------
+        Choice
+
+        Raises
+        ------
+        ValueError
+            If the arms do not fit, or no set is allowed (`InfeasibleError`); the policy is then as before.
         """
         refuse_no_constraint(constraint)
-        X, names = self._named(X)
+        X, names = read_features(X, self._columns)
         if client is not None or is_dask(X):
-            choice = choose_on_cluster(self, X, ranked(self, constraint, objective), caps, client)
+            choice = choose_on_cluster(self, X, constraint, caps, objective, client)
         elif goes_by_rank(constraint) and (rows := many_arms(self, X, objective)) is not None:
             choice = choose_from_many(self, rows, constraint, caps)
         else:
             choice = choose_from_array(self, X, constraint, caps, objective)
-        self._keep(names)
+        self._columns = self._columns or names
         return choice
 
     def scores(self, X: ArrayLike | Table, k: int, *, caps: ArrayLike | None = None) -> FloatArray:
-        """The score of every row of `X`, `(n_arms,)`, when at most `k` are to be chosen."""
-        X, _ = self._named(X)
-        locks = self._thread_locks
-        with locks.drawing, RewindOnError(locks, self._generator), locks.state:
+        """Return the score of every arm, `(n_arms,)`, as `choose` would use it.
+
+        Parameters
+        ----------
+        X, caps
+            As for `choose`, but for dask arrays.
+        k : int
+            The size of the largest set that may be chosen.
+
+        Notes
+        -----
+        A score is the estimate plus a bonus, capped. For the chosen arms a `Choice` has `mean`, `bonus` and `capped`;
+        for any arms, `policy.score(armful.Arms(X, policy.state, caps), k)` returns `Scores` that have them.
+        """
+        X, _ = read_features(X, self._columns)
+        with RewindOnError(self._thread_locks, self._generator), self._thread_locks.state:
             return self._score_arms(arms_for(self, X, caps), checks.count("k", k)).value
 
     def learn(
@@ -145,36 +192,44 @@ class Policy:
         shock: float = 0.0,
         client: Any = None,
     ) -> None:
-        """Learn the `rewards` `(k,)` of a choice, or of arms with `features` `(k, n_features)`, whenever they come.
+        """Learn the rewards of arms; a set may be learned in parts, late and in any order, with the same result.
 
-        A set may be learned in parts, late, in any order: the result is the same. weights: an arm of weight w counts
-        as w observations. shock: the variance of a noise that all arms of this call share, relative to the
-        variance of each arm's own noise; then one call must hold one round, and a policy's `noise` is the arm's own.
-        client: a `dask.distributed.Client`, for dask arrays: its workers learn their parts, and only states travel.
+        Parameters
+        ----------
+        features : Choice, or array_like of shape (k, n_features)
+            The arms whose rewards are known.
+        rewards : array_like of shape (k,)
+            One for each arm.
+        weights : array_like of shape (k,), optional
+            An arm of weight w counts as w observations.
+        shock : float, default 0.0
+            The variance of a noise that all arms of this call share, relative to the variance of each arm's own
+            noise. One call must then hold one round, and the policy's `noise` is the arm's own.
+        client : dask.distributed.Client, optional
+            For dask arrays: its workers learn their partitions, and only states travel.
         """
-        rows, names = self._named(features.features if isinstance(features, Choice) else features)
+        rows, names = read_features(features.features if isinstance(features, Choice) else features, self._columns)
         if client is not None or is_dask(rows):
             self.merge(learned_on(client, rows, rewards, weights, shock, like=self.state))
             return
-        locks = self._thread_locks
-        with locks.learning:
+        with self._thread_locks.learning:
             before = self._state
             new = before.learn(rows, rewards, weights=weights, shock=shock)
-            with locks.state:
+            with self._thread_locks.state:
                 self._state = new
-            self._keep(names)
+            self._columns = self._columns or names
             self._warnings_once.learned(checks.floats("rewards", rewards), before)
 
     def discount(self, factor: float) -> None:
-        """Let what was learned count `factor` (0 to 1) as much, for a world that drifts."""
+        """Let everything learned so far count `factor` (0 to 1) times as much, for environments that drift."""
         with self._thread_locks.learning:
             self.state = self._state.discount(factor)
 
     def merge(self, state: RidgeState) -> None:
-        """Also know what another learner's state knows; each observation must be in only one of the two.
+        """Add what another learner knows; each observation must be in only one of the two, or it counts twice.
 
-        A state that is known to hold what this policy has already, its own or one that was merged before, is refused:
-        it would count twice. docs/howto/several-workers.md says how to exchange what is new.
+        A state that is known to hold observations of this policy is refused: its own, or one that was merged before.
+        docs/howto/several-workers.md shows how to exchange what is new.
         """
         if not isinstance(state, RidgeState):
             raise ValueError(f"merge takes a RidgeState, like another policy's .state, got {type(state).__name__}")
@@ -186,11 +241,13 @@ class Policy:
                 )
             self.state = self._state + state
 
-    # -- what is known -------------------------------------------------------------------------------
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write options, state and random generator in an open format; `armful.load` reads it."""
+        save(self, path)
 
     @property
     def state(self) -> RidgeState:
-        """What was learned so far."""
+        """What was learned so far; may be set to another state of the same features and ridge."""
         return self._state
 
     @state.setter
@@ -218,49 +275,14 @@ class Policy:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the policy was made with, but for the seed."""
-        return {name: getattr(self, name) for name in option_names(type(self)) if name != "seed"}
+        """The arguments that the policy was made with, except the seed."""
+        return {name: getattr(self, name) for name in parameters_of(type(self)) if name != "seed"}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
 
-    # -- many repetitions ----------------------------------------------------------------------------
-
-    @property
-    def _can_batch(self) -> bool:
-        """Whether many repetitions can be simulated at once: `batched`, and does no more in a round than to score."""
-        kind = type(self)
-        for step in ("choose", "learn"):
-            if step in vars(self):
-                raise ValueError(f"{step} was replaced in one {kind.__name__} alone; a subclass can be copied")
-        return self.batched and kind.choose is Policy.choose and kind.learn is Policy.learn
-
-    def _repeated(self, generators: Sequence[Generator]) -> Self:
-        """This policy as a batch of learners, one for each generator, that all know what this one knows."""
-        twin = copy.copy(self)
-        twin._state = self._state.repeat(len(generators))
-        twin.rng = Streams(generators)
-        return twin
-
-    def _repetition(self, i: int) -> Self:
-        """One learner of a batch, drawing from the same generator."""
-        if not isinstance(self.rng, Streams):
-            raise TypeError("this policy is a single learner, not a batch of repetitions")
-        twin = copy.copy(self)
-        twin._state = self._state[i]
-        twin.rng = self.rng.generators[i]
-        return twin
-
-    # -- files ---------------------------------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write options, state and random generator to an open format; `armful.load` goes on from there."""
-        save(self, path)
-
-    # -- inside --------------------------------------------------------------------------------------
-
     def _score_arms(self, arms: Arms, k: int) -> Scores:
-        """What `score` says, with the reasons."""
+        """Return what `score` returns, as `Scores`; an array is checked first."""
         scores = self.score(arms, k)
         if isinstance(scores, Scores):
             return scores
@@ -269,49 +291,8 @@ class Policy:
             raise ValueError(f"{type(self).__name__}.score must give scores of shape {expected}, got {value.shape}")
         return Scores.uncapped(arms.mean, value - arms.mean, value)
 
-    def _score_for(self, arms: Arms, constraint: Constraint) -> Scores:
-        """What `_score_arms` says for a choice under this constraint; one that counts costs sees no gains."""
-        arms.only_costs = constraint.only_costs
-        scores = self._score_arms(arms, constraint.k)
-        return scores.of_costs() if arms.only_costs else scores
-
-    def _named(self, X: Any) -> tuple[Any, Names | None]:
-        """Features as an array or a table, and the names of their columns, if they have any and none are known yet."""
-        if type(X) is np.ndarray or is_dask(X):  # mostly
-            return X, None
-        names: Names | None
-        if isinstance(X, Table):
-            names = None if X.columns is None else tuple(X.columns)
-        else:
-            X, names = features_and_names(X)
-        refuse_other_columns(self._columns, names)
-        return X, names
-
-    def _keep(self, names: Names | None) -> None:
-        """Know the columns from now on, once they were used."""
-        if names is not None and self._columns is None:
-            self._columns = names
-
-    def _restore_columns(self, columns: object) -> None:
-        """Take over the names of columns from a file."""
-        if columns is None:
-            return
-        names = columns if isinstance(columns, list) else []
-        if len(names) != self.n_features or not all(isinstance(name, str) for name in names):
-            raise ValueError(f"columns must be a list of {self.n_features} names")
-        self._columns = tuple(names)
-
-    def _check_caps(self, caps: ArrayLike | None, n_arms: int) -> FloatArray | None:
-        """One cap for each arm, for a policy that takes them."""
-        if caps is None:
-            return None
-        if not self.takes_caps:
-            raise ValueError(f"{type(self).__name__} takes no caps; CappedC2UCB does")
-        return checks.caps(caps, n_arms)
-
     @property
     def _generator(self) -> Generator:
-        """Where a single learner draws from."""
         if isinstance(self.rng, Streams):
             raise TypeError("this policy is a batch of repetitions; choose and save are for a single one")
         return self.rng

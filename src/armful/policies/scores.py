@@ -1,4 +1,4 @@
-"""What a policy thinks of every arm."""
+"""The score of every arm. How ties at a cap are broken is decided here and nowhere else (docs/decisions/0010)."""
 
 import math
 from dataclasses import dataclass
@@ -12,17 +12,32 @@ from armful.checks import FloatArray, IntArray
 BoolArray = NDArray[np.bool_]
 
 ESTIMATE_SHARE = 2.0**-20
-"""The share of the estimate in a score at a cap, so that ties at the cap are broken by the estimate
-(docs/decisions/0010). A power of two, so that rewards and caps in another unit give the same choices."""
+"""The share of the estimate in a score at a cap. A power of two, so that rewards and caps in another unit give the same
+choices."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The score of every arm and where it comes from; all `(..., n_arms)`.
+    """The score of every arm and its parts.
 
-    mean: the estimate. bonus: what the policy adds to it, before any cap. value: the score that the constraint sees.
-    capped: where a cap, not mean + bonus, gave the score. cap: the caps, infinite where there are none. A capped score
-    is the cap but for a millionth of its distance to the estimate, which orders the arms at the cap.
+    Attributes
+    ----------
+    mean : ndarray of shape (..., n_arms)
+        The estimated mean rewards.
+    bonus : ndarray of shape (..., n_arms)
+        What the policy adds to them, before any cap.
+    value : ndarray of shape (..., n_arms)
+        The score that the constraint sees.
+    capped : ndarray of bool, of shape (..., n_arms)
+        Where a cap, not `mean + bonus`, decided the score.
+    cap : ndarray of shape (..., n_arms), or float
+        The caps, infinite where there are none.
+
+    Examples
+    --------
+    >>> scores = Scores.clipped(np.array([0.2, 0.4, 0.1]), np.array([0.9, 0.9, 0.1]), 1.0)
+    >>> scores.value.round(3), scores.capped, scores.value.argmax()
+    (array([1. , 1. , 0.2]), array([ True,  True, False]), np.int64(1))
     """
 
     mean: FloatArray
@@ -33,33 +48,33 @@ class Scores:
 
     @classmethod
     def uncapped(cls, mean: FloatArray, bonus: FloatArray, value: FloatArray | None = None) -> Self:
-        """Scores that no cap has touched: mean + bonus, unless the value is known more exactly."""
+        """Return scores without a cap: `mean + bonus`, or `value` where that is known more exactly."""
         score = mean + bonus if value is None else value
         return cls(mean, bonus, score, np.zeros(score.shape, dtype=bool))
 
     @classmethod
     def clipped(cls, mean: FloatArray, bonus: FloatArray, cap: FloatArray | float) -> Self:
-        """Return `min(mean + bonus, cap)` with ties at the cap broken by the estimate.
+        """Return `min(mean + bonus, cap)`, with ties at the cap broken by the estimate.
 
-        As one number: `min(mean + bonus, (1 - e) cap + e mean)`, e the `ESTIMATE_SHARE`. It grows with mean and bonus,
-        and where no cap binds it is `mean + bonus` to the last bit.
+        As one number: `min(mean + bonus, (1 - e) cap + e mean)`, e the `ESTIMATE_SHARE`. Others rely on this alone: it
+        never falls when mean or bonus rise, and where no cap binds it is `mean + bonus` to the last bit.
         """
         optimistic = mean + bonus
-        value = np.minimum(optimistic, _at_cap(mean, cap))
+        value = np.minimum(optimistic, _score_at_cap(mean, cap))
         return cls(mean, bonus, value, value < optimistic, cap)
 
     def at(self, indices: IntArray) -> Self:
-        """Return the scores of some arms, `(k,)`; their caps are left out."""
+        """Return the scores of some arms, `(k,)`, without their caps."""
         return type(self)(self.mean[indices], self.bonus[indices], self.value[indices], self.capped[indices])
 
     def of_costs(self) -> Self:
-        """Return the scores of arms whose rewards are minus a cost: one above 0 is taken for a score at a cap of 0."""
+        """Return the scores where rewards are minus a cost: a score above 0 becomes one at a cap of 0."""
         above = self.value > 0
-        value = np.where(above, np.minimum(_at_cap(self.mean, 0.0), 0.0), self.value)
+        value = np.where(above, np.minimum(_score_at_cap(self.mean, 0.0), 0.0), self.value)
         return type(self)(self.mean, self.bonus, value, self.capped | above, np.minimum(self.cap, 0.0))
 
 
-def _at_cap(mean: FloatArray, cap: FloatArray | float) -> FloatArray:
-    """What an arm at its cap scores: the better its estimate, the more, by a millionth of the difference."""
+def _score_at_cap(mean: FloatArray, cap: FloatArray | float) -> FloatArray:
+    """Return the score of an arm at its cap: the cap, moved a millionth of the way to the estimate."""
     score: FloatArray = (1 - ESTIMATE_SHARE) * cap + ESTIMATE_SHARE * mean
     return score

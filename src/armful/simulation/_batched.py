@@ -16,6 +16,8 @@ from armful.environments.round import Environment, Round, checked_rounds, draw_r
 from armful.model._blocks import EachOwn
 from armful.model.ridge import RidgeState
 from armful.policies import Policy
+from armful.policies._choosing import score_under
+from armful.policies._repetitions import repeated, repetition
 from armful.randomness import Streams, draw_key
 from armful.simulation.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
 
@@ -58,7 +60,7 @@ def run_batched(policy: Policy, environment: Environment, rounds: int, seed: int
     generators = [generator(seed, i, POLICY) for i in repetitions]
     noises = [generator(seed, i, NOISE) for i in repetitions]
     worlds = [checked_rounds(environment, rounds, generator(seed, i, WORLD)) for i in repetitions]
-    learners = policy._repeated(generators)
+    learners = repeated(policy, generators)
     result = Trajectories.empty(len(repetitions), rounds)
     scene = None
     for t in range(rounds):
@@ -139,12 +141,12 @@ def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> 
     approximate = learners.is_thompson and scene.constraint is not None and not scene.constraint.always_exact
     if scene.features is None or scene.constraint is None or not scene.only_sums or approximate:  # `choose` may warn
         return [
-            learners._repetition(i).choose(shown.features, shown.constraint, objective=shown.objective).indices
+            repetition(learners, i).choose(shown.features, shown.constraint, objective=shown.objective).indices
             for i, shown in enumerate(scene.rounds)
         ]
     state, seen = learners.state, scene.features
     arms = SeparateArms(seen, state) if isinstance(seen, EachOwn) else Arms(seen, state)
-    scores = learners._score_for(arms, scene.constraint).value
+    scores = score_under(learners, arms, scene.constraint).value
     if not checks.all_finite(scores):
         i, arm = np.argwhere(~np.isfinite(scores))[0]
         raise ValueError(f"scores must be finite, got {scores[i, arm]} for arm {arm} of repetition {i}")

@@ -17,6 +17,7 @@ from armful.checks import FloatArray
 from armful.constraints import Constraint
 from armful.environments.round import Environment, checked_rounds
 from armful.policies import Choice, Policy
+from armful.policies._repetitions import can_batch
 from armful.simulation._batched import run_batched
 from armful.simulation.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
 
@@ -87,7 +88,7 @@ def run_batch(
     policy: Policy | Learner, environment: Environment, rounds: int, seed: int, repetitions: range
 ) -> Trajectories:
     """The given repetitions, together if the policy can."""
-    if isinstance(policy, Policy) and policy._can_batch:
+    if isinstance(policy, Policy) and can_batch(policy):
         return run_batched(policy, environment, rounds, seed, repetitions)
     return Trajectories.joined([run_alone(policy, environment, rounds, seed, i) for i in repetitions])
 

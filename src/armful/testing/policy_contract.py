@@ -14,6 +14,7 @@ from armful.checks import FloatArray
 from armful.constraints import AtMost, Constraint, OneOf, Quotas, TopK
 from armful.model.ridge import RidgeState
 from armful.policies import Choice, Policy, load
+from armful.policies._repetitions import can_batch, repeated
 from armful.testing._expectations import FALSE_ALARM, expect_close, expect_read_only, expect_refusal, tail_bound
 from armful.theory import check_trajectory
 
@@ -106,10 +107,10 @@ class PolicyContract:
 
     def test_a_batch_of_repetitions_scores_as_each_alone(self) -> None:
         policy = self._experienced(seed=6)
-        if not policy._can_batch:
+        if not can_batch(policy):
             return
         rng, repetitions = np.random.default_rng(6), 7
-        batch = policy._repeated([np.random.default_rng([6, i]) for i in range(repetitions)])
+        batch = repeated(policy, [np.random.default_rng([6, i]) for i in range(repetitions)])
         alone = [_drawing_from(policy, np.random.default_rng([6, i])) for i in range(repetitions)]
         for n_arms, k in ((9, 3), (1, 1), (40, 8), (9, 2)):
             X = rng.standard_normal((repetitions, n_arms, self.n_features))
