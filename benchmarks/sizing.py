@@ -11,10 +11,10 @@ class Machine:
     """Measured on two shared cores (benchmarks/scan.py; dask on them), but for the network, which is assumed."""
 
     pass_bytes: float = 9e9  # a second and core: X @ theta from memory
-    read_bytes: float = 4e9  # a second: a table that the operating system still holds
+    read_bytes: float = 4e9  # a second: a table that the operating system still has in memory
     table_passes: float = 1.6  # a round on a table, from the third round on, one core
-    fresh_passes: float = 4.3  # a round on a part of a cluster, one core
-    part_seconds: float = 0.0035  # of the scheduler, for each part
+    fresh_passes: float = 4.3  # a round on a partition of a cluster, one core
+    part_seconds: float = 0.0035  # of the scheduler, for each partition
     round_seconds: float = 0.06  # of a cluster, for each round
     network_bytes: float = 1.25e8  # a second: 1 Gbit/s
 
