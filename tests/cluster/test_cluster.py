@@ -112,7 +112,7 @@ class TestFourWorkersWithUnevenChunks(ArmsContract):
 class TestATableOnDisk(ArmsContract):
     @pytest.fixture(autouse=True)
     def cluster(self, client, tmp_path, monkeypatch):
-        monkeypatch.setattr(build, "natural_block", lambda n_features: 1024)  # several parts
+        monkeypatch.setattr(build, "rows_per_block", lambda n_features: 1024)  # several parts
         self.options, self.names = {"client": client}, (tmp_path / f"{i}" for i in range(1000))
 
     def arms(self, X):
@@ -124,7 +124,7 @@ class TestATableOnDisk(ArmsContract):
 class TestParquet(ArmsContract):
     @pytest.fixture(autouse=True)
     def cluster(self, client, tmp_path, monkeypatch):
-        monkeypatch.setattr(parquet_tables, "natural_block", lambda n_features: 1200)  # several parts
+        monkeypatch.setattr(parquet_tables, "rows_per_block", lambda n_features: 1200)  # several parts
         self.options, self.names = {"client": client}, (tmp_path / f"{i}" for i in range(1000))
 
     def arms(self, X):
@@ -156,8 +156,8 @@ def test_numbers_of_other_kinds_are_taken(client, dtype):
 
 
 def test_ids_come_with_the_choice(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "natural_block", lambda n_features: 512)
-    monkeypatch.setattr(parquet_tables, "natural_block", lambda n_features: 512)
+    monkeypatch.setattr(build, "rows_per_block", lambda n_features: 512)
+    monkeypatch.setattr(parquet_tables, "rows_per_block", lambda n_features: 512)
     X = rows(3000)
     names = [f"arm {i}" for i in range(3000)]
     columns = pa.table({"id": names} | {f"x{i}": X[:, i] for i in range(D)})
@@ -332,7 +332,7 @@ def pids(client):
 
 
 def test_a_worker_killed_in_the_middle_of_a_table_on_disk_changes_nothing(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "natural_block", lambda n_features: 512)
+    monkeypatch.setattr(build, "rows_per_block", lambda n_features: 512)
     X = rows(5000)
     table = Table.build(X, tmp_path / "x.table", progress=False)
     assert_plain(Deadly(n_features=D, marker=tmp_path / "killed"), table, X, TopK(40), client=client)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from armful import C2UCB, ArmwiseThompson, AtMost, CappedC2UCB, NestedQuotas, Quotas, TopK
 from armful.cluster._partitions import Part, Round
 from armful.scan._scoring import Scoring
-from armful.tables.rows import ArrayRows
+from armful.tables._array_store import ArrayRows
 from tests.scan.plain import plain_choice
 
 N, D = 700, 4

@@ -266,7 +266,7 @@ def test_an_explanation_of_arms_that_changed_is_refused():
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("row", [0, 700, 1999])
 def test_a_number_that_is_not_one_is_named_by_its_row_and_nothing_changes(monkeypatch, value, row):
-    monkeypatch.setattr("armful.tables.rows.natural_block", lambda d: 512)
+    monkeypatch.setattr("armful.tables._array_store.rows_per_block", lambda d: 512)
     X = np.random.default_rng(0).standard_normal((2000, 3))
     X[row, 1] = value
     for make in POLICIES.values():
@@ -502,8 +502,8 @@ def test_arms_that_float32_does_not_tell_apart_are_told_apart():
     for _ in range(6):
         choice = assert_plain(policy, table, X, TopK(130))
         policy.learn(choice.features, choice.features[:, 0] + 0.1 * rng.standard_normal(130))
-    assert table.rounded(0, 3000).dtype == np.float32
-    assert len(np.unique(table.rounded(0, 3000), axis=0)) < 100 < len(np.unique(X, axis=0))
+    assert table.rows_float32(0, 3000).dtype == np.float32
+    assert len(np.unique(table.rows_float32(0, 3000), axis=0)) < 100 < len(np.unique(X, axis=0))
 
 
 def test_features_of_a_table_beyond_float32():
@@ -564,7 +564,7 @@ def test_only_float64_in_memory_is_copied_to_float32_and_before_the_first_round(
     }
     X[:] = 0.0  # it must not, and here it shows that the copy was made by then
     for name, table in wrapped.items():
-        rows = table.rounded(700, 1600)
+        rows = table.rows_float32(700, 1600)
         assert (rows is not None) == (name in ("copied", "pickled")), name
         assert rows is None or np.array_equal(rows, before[700:1600].astype(np.float32)), name
 

@@ -138,8 +138,8 @@ class TestSources:
             same(build(source, path), self.X, self.ids)
 
     def test_a_stream_of_one_large_batch_goes_in_blocks(self, path, monkeypatch):
-        monkeypatch.setattr(columns, "natural_block", lambda n_features: 512)
-        monkeypatch.setattr(building, "natural_block", lambda n_features: 512)
+        monkeypatch.setattr(columns, "rows_per_block", lambda n_features: 512)
+        monkeypatch.setattr(building, "rows_per_block", lambda n_features: 512)
         table = build(Frame(arrow(self.X, np.arange(N))), path)
         assert table.block_rows == 512
         same(table, self.X, range(N))
@@ -337,10 +337,10 @@ class TestRefusals:
         X[7, 1], X[8, 1], X[2999, 2] = np.nan, np.inf, -np.inf
         message = refusal(ValueError, Frame(arrow(X, [f"c{i}" for i in range(3000)]), 1000), path)
         assert message.startswith("features must be finite numbers, but the arm of id 'c7' has no number (null or NaN)")
-        assert "in column 'x1'; so it is in 3 of 3,000 rows, columns 'x1', 'x2': fill them in" in message
+        assert "in column 'x1'; 3 of 3,000 rows have such values, in columns 'x1', 'x2': fill them in" in message
         assert "the arm of id 17 has" in refusal(ValueError, arrow(X[7:], np.arange(17, 3010)), path)
         without = refusal(ValueError, arrow(np.vstack([X[:1], X[8:]])), path)
-        assert "but row 1 has inf in column 'x1'; so it is in 2 of 2,993 rows" in without
+        assert "but row 1 has inf in column 'x1'; 2 of 2,993 rows" in without
 
     @pytest.mark.parametrize(
         "column",
@@ -354,7 +354,7 @@ class TestRefusals:
     )
     def test_null_is_no_number(self, path, column):
         message = refusal(ValueError, pa.table({"x": column}), path)
-        assert "but row 1 has no number (null or NaN) in column 'x'; so it is in 1 of 3 rows" in message
+        assert "but row 1 has no number (null or NaN) in column 'x'; 1 of 3 rows" in message
 
     def test_what_is_not_numeric_is_named_with_its_type(self, path):
         source = arrow(
@@ -382,12 +382,12 @@ class TestRefusals:
     def test_choices_that_make_no_sense_are_refused(self, path):
         whole = arrow(self.X, np.arange(5))
         assert "got the string 'x1'" in refusal(ValueError, whole, path, columns="x1")
-        assert "'x1' stands twice" in refusal(ValueError, whole, path, columns=["x1", "x1"])
+        assert "'x1' is there twice" in refusal(ValueError, whole, path, columns=["x1", "x1"])
         assert "'id' is the id" in refusal(ValueError, whole, path, columns=["id", "x1"])
         assert "no column left" in refusal(ValueError, whole, path, columns=[])
         assert "no column left" in refusal(ValueError, pa.table({"id": [1]}), path)
         twice = pa.table([pa.array([1]), pa.array([2])], names=["x", "x"])
-        assert "'x' stands twice" in refusal(ValueError, twice, path)
+        assert "'x' is there twice" in refusal(ValueError, twice, path)
         assert "an array has no names" in refusal(ValueError, self.X, path, columns=["a"])
         assert "names a column" in refusal(ValueError, self.X, path, id="a")
         assert "dtype must be one of" in refusal(ValueError, self.X, path, dtype="int8")
@@ -398,12 +398,12 @@ class TestRefusals:
         for ids in (np.arange(70_000), np.array([f"c{i}" for i in range(70_000)])):
             ids[69_000] = ids[66_000]
             message = refusal(ValueError, Frame(arrow(X, ids), 10_000), path)
-            assert f"but {ids[66_000].item()!r} stands in rows 66000 and 69000: keep one" in message
+            assert f"but {ids[66_000].item()!r} is in rows 66000 and 69000: keep one" in message
 
     def test_how_many_ids_stand_more_than_once_is_said(self, path, monkeypatch):
         for ids in ([3, 1, 2, 1, 1, 3], list("cabaac")):
             message = refusal(ValueError, arrow(features(6), ids), path)
-            assert message.endswith("keep one of them (2 of the ids stand more than once)")
+            assert message.endswith("keep one of them (2 of the ids are there more than once)")
         monkeypatch.setattr(id_rules, "ID_ROWS", 1)
         assert "(1 or more of the ids" in refusal(ValueError, arrow(features(6), [3, 1, 2, 1, 1, 3]), path)
 
@@ -464,7 +464,7 @@ class TestRefusals:
     def test_a_source_that_may_not_be_read_is_said_to_be_so(self):
         with (
             pytest.raises(PermissionError, match=r"^no right to read a.csv: ask its owner") as refused,
-            files.reading("a.csv", "CSV"),
+            files.readable_errors("a.csv", "CSV"),
         ):
             raise PermissionError(errno.EACCES, "Permission denied")
         assert refused.value.errno == errno.EACCES
@@ -494,7 +494,7 @@ class TestRefusals:
         ids = [f"c{i}" for i in range(N)]
         same(build(arrow(features(), ids), path), features(), ids)
         ids[900] = "c7"
-        assert "but 'c7' stands in rows 7 and 900" in refusal(ValueError, arrow(features(), ids), path)
+        assert "but 'c7' is in rows 7 and 900" in refusal(ValueError, arrow(features(), ids), path)
 
     def test_ids_must_be_there_and_be_whole_numbers_or_strings(self, path):
         def of(ids):
@@ -570,7 +570,7 @@ class TestRefusals:
     def test_gaps_far_down_in_a_csv_file_are_named(self, tmp_path, path, monkeypatch):
         monkeypatch.setattr(csvfile, "CSV_BLOCK", 1000)
         (tmp_path / "a.csv").write_text("x,y\n" + "1,\n" * 2000 + "NA,3\n")
-        assert "but row 0 has no number (null or NaN) in column 'y'; so it is in 2,001 of 2,001" in refusal(
+        assert "but row 0 has no number (null or NaN) in column 'y'; 2,001 of 2,001" in refusal(
             ValueError, tmp_path / "a.csv", path
         )
 

@@ -13,7 +13,6 @@ from armful import C2UCB, CappedC2UCB, FileFormatError, Quotas, Table, TopK
 from armful.scan import _dispatch as many
 from armful.tables import parquet as parquet_tables
 from armful.tables.parquet import ParquetTable
-from armful.tables.rows import blocks_of
 from tests.cluster.test_cluster import workers
 from tests.scan.plain import assert_plain
 
@@ -22,7 +21,7 @@ N, D = 1000, 5
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(parquet_tables, "natural_block", lambda n_features: 250)
+    monkeypatch.setattr(parquet_tables, "rows_per_block", lambda n_features: 250)
     monkeypatch.setattr(many, "MANY", 1)
 
 
@@ -58,7 +57,7 @@ def test_the_rows_are_those_of_the_files_in_order(tmp_path):
 
 
 def test_blocks_are_whole_row_groups(tmp_path):
-    blocks = blocks_of(ParquetTable(written(tmp_path / "x", rows())))
+    blocks = ParquetTable(written(tmp_path / "x", rows())).blocks
     assert [block.stop for block in blocks] == [200, 350, 650, 860, 1000]
     assert [block.start for block in blocks] == [0, 200, 350, 650, 860]
 
@@ -79,7 +78,7 @@ def test_the_arms_chosen_last_are_not_read_again(tmp_path, monkeypatch):
     table = ParquetTable(written(tmp_path / "x", rows()))
     chosen = np.array([5, 900, 300])
     first = table.take(chosen)
-    monkeypatch.setattr(parquet_tables._Store, "_read", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(parquet_tables._ParquetStore, "_read", lambda *_: pytest.fail("read again"))
     again = table.take(chosen)
     assert np.array_equal(again, first)
     again[:] = 0
@@ -239,8 +238,8 @@ def test_ids_asked_for_that_stand_twice_are_named(tmp_path):
     parquet.write_table(columns_of(X, id=ids), tmp_path / "x.parquet", row_group_size=2)
     table = ParquetTable(tmp_path / "x.parquet")
     for asked, sentence in (
-        ([1], r"^id 1 stands in rows 0 and 1, so it names no one arm"),
-        ([2, 3], r"^id 3 stands in rows 3 and 5, so"),  # the second after all were found
+        ([1], r"^id 1 is in rows 0 and 1, so it does not name one arm"),
+        ([2, 3], r"^id 3 is in rows 3 and 5, so"),  # the second after all were found
         ([2, 9, 8], r"^id 9 is not in the table \(2 of 3 ids are not\); its ids are like 1$"),
     ):
         with pytest.raises(ValueError, match=sentence):
@@ -255,7 +254,7 @@ def changed(path, n_rows):
     os.utime(path, ns=(before + 10**6, before + 10**6))  # clocks of some filesystems are coarse
 
 
-CHANGED = r"^\S+x.parquet was changed after the ParquetTable was made: make it anew$"
+CHANGED = r"^\S+x.parquet was changed after the ParquetTable was made: make it again$"
 
 
 @pytest.mark.parametrize("n_rows", [N, N + 1])

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from armful.errors import FileFormatError
 from armful.model._blocks import block_size
 from armful.tables import _build as building
-from armful.tables import _table_file as tablefile
+from armful.tables import _store as store
+from armful.tables import _table_file as table_file
 from armful.tables.table import Table
 
 SHORT = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -40,7 +41,7 @@ def features(n=1300, d=3, dtype="float64", seed=0):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of 512 rows however few features there are, so that a small table has several."""
-    monkeypatch.setattr(building, "natural_block", lambda n_features: 512)
+    monkeypatch.setattr(building, "rows_per_block", lambda n_features: 512)
 
 
 @pytest.fixture(params=IDS)
@@ -141,7 +142,7 @@ def test_any_rows_of_a_table_on_disk_are_right(tmp_path, data):
         else [f"{i}" for i in range(n)]
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(building, "natural_block", lambda n_features: 512)
+        patch.setattr(building, "rows_per_block", lambda n_features: 512)
         table = on_disk(tmp_path, X, text)
     begin = data.draw(st.integers(0, n))
     end = data.draw(st.integers(begin, n))
@@ -197,23 +198,23 @@ def test_rows_cannot_be_written_to(make):
 
 def test_blocks_are_whole_and_about_24_mib_of_float64():
     for d in (1, 7, 50, 64, 8192, 100_000):
-        rows = tablefile.natural_block(d)
+        rows = store.rows_per_block(d)
         size = block_size(d)
         assert rows % size == 0
         assert rows == size or rows * d * 8 <= 24 << 20
         assert (rows + size) * d * 8 > 24 << 20
-    assert Table.wrap(features(d=50, dtype="float32")).block_rows == tablefile.natural_block(50)
+    assert Table.wrap(features(d=50, dtype="float32")).block_rows == store.rows_per_block(50)
 
 
 class TestWrap:
     def test_how_many_ids_stand_more_than_once_is_said(self):
         message = refusal(ValueError, Table.wrap, features(6), [1, 7, 2, 7, 7, 2])
-        assert message.endswith("but 2 stands in rows 2 and 5 (2 of the ids stand more than once)")
+        assert message.endswith("but 2 is in rows 2 and 5 (2 of the ids are there more than once)")
 
     def test_a_dask_array_is_refused(self):
         message = refusal(ValueError, Table.wrap, da.ones((3, 2)))
         assert message.startswith(
-            "features must be in one place, got a dask Array: choose from a dask array with policy"
+            "features must be on one machine, got a dask Array: choose from a dask array with policy"
         )
 
     @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -259,13 +260,13 @@ class TestWrap:
         assert refusal(ValueError, Table.wrap, X) == "features must be finite, got nan in row 2001, column 1"
         with_ids = refusal(ValueError, Table.wrap, X, [f"c{i}" for i in range(3000)])
         assert with_ids == "features must be finite, got nan in the arm of id 'c2001', column 1"
-        monkeypatch.setattr("armful.tables._array_store.natural_block", lambda d: 512)
+        monkeypatch.setattr("armful.tables._array_store.rows_per_block", lambda d: 512)
         assert refusal(ValueError, Table.wrap, X) == "features must be finite, got nan in row 2001, column 1"
 
     def test_ids_that_stand_twice_are_named(self):
         X = features(4)
-        assert "but 7 stands in rows 1 and 3" in refusal(ValueError, Table.wrap, X, [1, 7, 2, 7])
-        assert "but 'b' stands in rows 0 and 2" in refusal(ValueError, Table.wrap, X, ["b", "c", "b", "d"])
+        assert "but 7 is in rows 1 and 3" in refusal(ValueError, Table.wrap, X, [1, 7, 2, 7])
+        assert "but 'b' is in rows 0 and 2" in refusal(ValueError, Table.wrap, X, ["b", "c", "b", "d"])
 
     def test_ids_must_be_one_for_each_and_of_one_kind(self):
         X = features(2)
@@ -428,7 +429,7 @@ class TestFile:
         def refuse(*_):
             raise PermissionError(errno.EACCES, "Permission denied", "arms")
 
-        monkeypatch.setattr(tablefile.os, "open", refuse)
+        monkeypatch.setattr(table_file.os, "open", refuse)
         assert refusal(PermissionError, Table.open, "arms") == "no right to read arms: ask its owner"
 
     def test_what_is_no_table_is_refused(self, tmp_path):

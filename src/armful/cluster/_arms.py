@@ -21,8 +21,9 @@ from armful.constraints.base import Selection
 from armful.constraints.ranked import RankedConstraint
 from armful.model.ridge import RidgeState
 from armful.scan._scoring import Scoring
+from armful.tables._array_store import ArrayRows
 from armful.tables.parquet import ParquetTable
-from armful.tables.rows import ArrayRows, Rows
+from armful.tables.rows import Rows
 from armful.tables.table import Table
 
 PARTS, LARGEST_PART = 64, 16

@@ -15,7 +15,7 @@ from armful.scan._pruning import Pruner
 from armful.scan._rounding import Rounding, interval
 from armful.scan._scoring import Scoring
 from armful.scan._threads import blas_at_one_thread
-from armful.tables.rows import Rows, blocks_of
+from armful.tables.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Survivors:
         return self.places.nbytes + self.scores.nbytes + (0 if self.groups is None else self.groups.nbytes)
 
 
-class Part:
+class Part(Rows):
     """The arms from place `begin` to `end` of all, as `Rows` that are asked for by place.
 
     rows: holds them; its first row stands at place `first`. The block read last is at hand for `take`, so that a
@@ -51,7 +51,7 @@ class Part:
     def blocks(self) -> list[slice]:
         """The places a block at a time, as `rows` is divided."""
         first = self._first
-        blocks = [slice(block.start + first, block.stop + first) for block in blocks_of(self._rows)]
+        blocks = [slice(block.start + first, block.stop + first) for block in self._rows.blocks]
         return [block for block in blocks if self.begin <= block.start and block.stop <= self.end]
 
     def rows(self, begin: int, end: int) -> NDArray[Any]:

@@ -28,7 +28,7 @@ from armful.scan._memory import remembering
 from armful.scan._scoring import Scoring
 from armful.scan._threads import blas_at_one_thread
 from armful.scan._whole_table import WholeTable
-from armful.tables import ParquetTable, Table
+from armful.tables import Table
 from armful.tables.rows import Rows
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint,
             ids = rows.ids_of(i)
         if memory is not None:
             memory.keep(i, features)
-    sample = partial(_first_rows, rows) if isinstance(rows, ParquetTable) else rows.take
-    policy._warnings_once.chosen_from(rows.n_arms, sample, stacklevel=4)
+    policy._warnings_once.chosen_from(rows.n_arms, lambda some: rows.sample_rows(some.size), stacklevel=4)
     return _choice(picked, features, ids, scores, partial(_rescored_problem, scoring, rows, constraint, i))
 
 
@@ -96,7 +95,7 @@ def choose_on_cluster(
         draws.let_others_draw()
         picked, features, ids = arms.choose(scoring, by_rank, policy)
     scores = scoring.score(features, picked.indices) if picked.indices.size else None
-    policy._warnings_once.chosen_from(arms.n_arms, lambda some: _first_rows(arms, some)[0], stacklevel=4)
+    policy._warnings_once.chosen_from(arms.n_arms, lambda some: arms.take(np.arange(some.size))[0], stacklevel=4)
     return _choice(picked, features, ids, scores, partial(_refuse_to_explain, arms.n_arms))
 
 
@@ -160,11 +159,6 @@ def _checked_caps(policy: "Policy", caps: ArrayLike | None, n_arms: int) -> Floa
     if not policy.takes_caps:
         raise ValueError(f"{type(policy).__name__} takes no caps; CappedC2UCB does")
     return checks.caps(caps, n_arms)
-
-
-def _first_rows(arms: Any, some: IntArray) -> Any:
-    """Return as many rows as `some`, but the first ones, where reading single rows may be slow."""
-    return arms.take(np.arange(some.size))
 
 
 # -- what Choice.explain works on: functions of a module, so that a choice can be pickled -------------

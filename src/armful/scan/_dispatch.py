@@ -7,7 +7,8 @@ import numpy as np
 from armful.constraints.base import Constraint
 from armful.constraints.ranked import RankedConstraint, goes_by_rank
 from armful.scan._scoring import Scorer
-from armful.tables.rows import ArrayRows, Rows
+from armful.tables._array_store import ArrayRows
+from armful.tables.rows import Rows
 from armful.tables.table import Table
 
 MANY = 16_000

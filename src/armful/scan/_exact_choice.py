@@ -14,7 +14,7 @@ from armful.scan._memory import Memory
 from armful.scan._pruning import Candidates, Pruner
 from armful.scan._scoring import Scoring
 from armful.scan._threads import blas_at_one_thread, in_threads
-from armful.tables.rows import Rows, blocks_of
+from armful.tables.rows import Rows
 
 FEW = 4096
 """Candidates are not thinned out before there are more."""
@@ -71,7 +71,7 @@ def _choose_from(
         pool.add(looking.know(features, chosen))
         pool.reduce()
         looking.thresholds = pool.thresholds
-    blocks = blocks_of(rows)
+    blocks = rows.blocks
     for candidates in in_threads(looking.block, blocks, len(blocks)):
         pool.add(candidates)
         looking.thresholds = np.maximum(looking.thresholds, pool.thresholds)

@@ -14,7 +14,6 @@ from armful.scan._memory import Memory, reliable
 from armful.scan._rounding import Rounding, interval
 from armful.scan._scoring import Scoring
 from armful.tables.rows import Rows
-from armful.tables.table import Table
 
 PAYS = 0.3
 """A look that leaves more than this part of the arms in question was in vain."""
@@ -46,7 +45,6 @@ class Pruner:
         self.scoring, self.rows, self.ranks = scoring, rows, ranks
         self.thresholds, self.known = ranks.no_thresholds, NO_ARMS
         self._known: Arms | None = None
-        self.in_memory = isinstance(rows, Table) and rows.path is None
         self._no_mean, self._no_width = np.broadcast_to(-np.inf, rows.n_arms), np.broadcast_to(0.0, rows.n_arms)
         self._plain = Rounding.of(scoring.state, np.float64)
         self._single = Rounding.of(scoring.state, np.float32)
@@ -61,7 +59,7 @@ class Pruner:
     def block(self, block: slice) -> Candidates:
         """The arms from `block.start` to `block.stop` that could be chosen, but for those that are known."""
         X = self.rows.rows(block.start, block.stop)
-        single = self.rows.rounded(block.start, block.stop) if isinstance(self.rows, Table) else None
+        single = self.rows.rows_float32(block.start, block.stop)
         rounded = X if single is None else single
         try:
             return self._by_means(X, rounded, block) or self._by_screen(X, rounded, block) or self._by_all(X, block)
@@ -89,7 +87,7 @@ class Pruner:
             self._means_pay = False
             return None
         places = left + block.start
-        if left.size <= CHUNK and self.in_memory:  # scored later, with those of other blocks
+        if left.size <= CHUNK and self.rows.in_memory:  # scored later, with those of other blocks
             return places, np.full(left.size, -np.inf), highest[left]
         return self.exact(X[left], places)
 

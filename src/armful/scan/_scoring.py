@@ -116,9 +116,7 @@ class Scoring:
         row: `(1, n_features)`, an arm to score.
         """
         scored = self._as_it_was()
-        scored._score_arms(
-            self.assumed(row, slice(0, 1), np.zeros(1), np.zeros(1)), self.k
-        )  # draws the same
+        scored._score_arms(self.assumed(row, slice(0, 1), np.zeros(1), np.zeros(1)), self.k)  # draws the same
         rng.bit_generator.state = scored.rng.bit_generator.state
         self.key = draw_key(rng)
         return self.key

@@ -10,7 +10,7 @@ from armful.checks import FloatArray, IntArray
 from armful.model._blocks import BLOCK, row_norms
 from armful.model.ridge import RidgeState
 from armful.scan._threads import in_threads
-from armful.tables.rows import Rows, blocks_of
+from armful.tables.rows import Rows
 
 
 class WholeTable(Arms):
@@ -42,7 +42,7 @@ class WholeTable(Arms):
         def fill_in(block: slice) -> None:
             mean[block], width[block] = self._part(block).mean_and_width
 
-        blocks = blocks_of(self.table)
+        blocks = self.table.blocks
         for _ in in_threads(fill_in, blocks, len(blocks)):
             pass
         return mean, width
@@ -50,11 +50,11 @@ class WholeTable(Arms):
     @cached_property
     def norm(self) -> FloatArray:
         """Block by block."""
-        return np.concatenate([row_norms(np.asarray(self._rows(block))) for block in blocks_of(self.table)])
+        return np.concatenate([row_norms(np.asarray(self._rows(block))) for block in self.table.blocks])
 
     def project(self, theta: FloatArray) -> FloatArray:
         """Block by block."""
-        return np.concatenate([self._part(block).project(theta) for block in blocks_of(self.table)])
+        return np.concatenate([self._part(block).project(theta) for block in self.table.blocks])
 
     def ids_of(self, indices: IntArray) -> list[Any] | None:
         """Return the ids of some arms; None if the table has none."""

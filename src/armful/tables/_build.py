@@ -1,4 +1,4 @@
-"""Writing a table to disk: whole or not at all, in bounded memory, refusing what could not be chosen from."""
+"""Writing a table to disk: atomically, in bounded memory, refusing rows that are not finite and repeated ids."""
 
 import json
 import os
@@ -20,10 +20,11 @@ from armful.tables._columns import Block, Ids
 from armful.tables._csv import Dialect
 from armful.tables._ids import refuse_repeated_in
 from armful.tables._sources import open_source
-from armful.tables._table_file import END, END_MARK, LONGEST_ID, START, START_MARK, VERSION, natural_block
+from armful.tables._store import rows_per_block
+from armful.tables._table_file import END, END_MARK, LONGEST_ID, START, START_MARK, VERSION
 
 ID_BLOCK = 1 << 20
-"""Bytes of ids to a checksum."""
+"""Bytes of ids that one checksum covers."""
 
 
 def build(
@@ -33,127 +34,126 @@ def build(
     id: str | None,
     columns: Sequence[str] | None,
     dtype: str,
-    delimiter: str,
-    id_type: str | None,
+    dialect: Dialect,
     progress: bool,
 ) -> None:
     """Write the rows of `source` as a table at `path`; see `Table.build`."""
     checks.one_of("dtype", dtype, ("float32", "float64"))
     _refuse_target(path)
-    rows = open_source(source, id=id, columns=columns, dialect=Dialect(delimiter=delimiter, id_type=id_type))
-    with replacing(path) as part, _Writer(part, rows.n_features, dtype) as writer:
+    rows = open_source(source, id=id, columns=columns, dialect=dialect)
+    with replacing(path) as part, _TableWriter(part, rows.n_features, dtype) as writer:
         part.needs = (rows.total or 0) * rows.n_features * np.dtype(dtype).itemsize
-        faults = _Faults(rows.columns)
-        with _bar(path.name, rows.total, progress) as advance:
+        bad_rows = _BadRows(rows.columns)
+        with _progress_bar(path.name, rows.total, progress) as advance:
             for block in rows.blocks:
-                X = _as_written(block.X, dtype)
-                if faults.none_in(block, X):
+                X = _as_stored(block.X, dtype)
+                if bad_rows.none_so_far(block, X):
                     writer.append(X, block.ids)
                 advance(len(X))
-        faults.refuse()
+        bad_rows.refuse()
         writer.finish(rows.columns)
 
 
-def _as_written(X: NDArray[Any], dtype: str) -> NDArray[Any]:
+def _as_stored(X: NDArray[Any], dtype: str) -> NDArray[Any]:
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(X, dtype=np.dtype(dtype).newbyteorder("<"))
 
 
-class _Faults:
-    """Rows with features that are not finite numbers: the first of them, and how many in all."""
+class _BadRows:
+    """Rows with features that are not finite: their number, their columns and a description of the first."""
 
     def __init__(self, columns: list[str] | None) -> None:
         self._names = columns
-        self._rows = self._faulty = 0
+        self._rows = self._n_bad = 0
         self._first = ""
         self._columns: set[int] = set()
 
-    def none_in(self, block: Block, X: NDArray[Any]) -> bool:
-        """Whether there were none so far; X is the block as it would be written."""
+    def none_so_far(self, block: Block, X: NDArray[Any]) -> bool:
+        """Count those of another block and return whether there were none so far. X: the block as it is stored."""
         if not np.isfinite(X).all():
-            wrong = ~np.isfinite(X)
-            self._columns.update(np.flatnonzero(wrong.any(axis=0)).tolist())
-            self._first = self._first or self._described(block, *np.argwhere(wrong)[0].tolist())
-            self._faulty += int(wrong.any(axis=1).sum())
+            bad = ~np.isfinite(X)
+            self._columns.update(np.flatnonzero(bad.any(axis=0)).tolist())
+            self._first = self._first or self._describe(block, *np.argwhere(bad)[0].tolist())
+            self._n_bad += int(bad.any(axis=1).sum())
         self._rows += len(X)
-        return not self._faulty
+        return not self._n_bad
 
-    def _described(self, block: Block, row: int, column: int) -> str:
+    def _describe(self, block: Block, row: int, column: int) -> str:
         value = float(block.X[row, column])
         what = "no number (null or NaN)" if np.isnan(value) else f"{value}"
         if np.isfinite(value):
             what += ', too large for dtype="float32",'
-        who = f"row {self._rows + row}" if block.ids is None else f"the arm of id {_plain(block.ids[row])!r}"
-        return f"{who} has {what} in column {self._name(column)}"
+        id = None if block.ids is None else block.ids[row]
+        arm = f"row {self._rows + row}" if id is None else f"the arm of id {id if isinstance(id, str) else int(id)!r}"
+        return f"{arm} has {what} in column {self._name(column)}"
 
     def _name(self, column: int) -> str:
         return str(column) if self._names is None else repr(self._names[column])
 
     def refuse(self) -> None:
-        """Refuse what was seen, all rows counted."""
+        """Raise ValueError if there were any, or no rows at all."""
         if not self._rows:
             raise ValueError("the source holds no rows, and a table needs one arm at least")
-        if self._faulty:
+        if self._n_bad:
             columns = sorted(self._columns)
             named = ", ".join(self._name(column) for column in columns[:10]) + (", ..." if len(columns) > 10 else "")
             raise ValueError(
-                f"features must be finite numbers, but {self._first}; so it is in {self._faulty:,} of {self._rows:,} "
-                f"rows, columns {named}: fill them in, drop the rows, or leave the columns out with columns=[...]"
+                f"features must be finite numbers, but {self._first}; {self._n_bad:,} of {self._rows:,} rows have such "
+                f"values, in columns {named}: fill them in, drop the rows, or leave the columns out with columns=[...]"
             )
 
 
-class _Stretch:
-    """A section while it is written: its length and the checksum of each block."""
+class _SectionWriter:
+    """Writes a section, and keeps its length and the checksum of each block."""
 
     def __init__(self, descriptor: int, block: int) -> None:
         self._descriptor, self._block = descriptor, block
         self.length, self._checksums = 0, list[int]()
 
     def append(self, data: Any) -> None:
-        """Write bytes, or an array of them."""
         view = memoryview(data)
         _write(self._descriptor, view)
         begin = 0
         while begin < len(view):
-            room = self._block - self.length % self._block
-            piece = view[begin : begin + room]
-            if room == self._block:
+            to_next_block = self._block - self.length % self._block
+            piece = view[begin : begin + to_next_block]
+            if to_next_block == self._block:
                 self._checksums.append(0)
             self._checksums[-1] = zlib.crc32(piece, self._checksums[-1])
             self.length += len(piece)
-            begin += room
+            begin += to_next_block
 
-    def described(self, offset: int) -> dict[str, Any]:
+    def info(self, offset: int) -> dict[str, Any]:
         return {"offset": offset, "bytes": self.length, "block": self._block, "crc32": self._checksums}
 
 
-class _Writer:
-    """A table that grows row by row. Beside one block it holds 8 bytes for each arm that has an id.
+class _TableWriter:
+    """Writes a table block by block. Beside one block it holds 8 bytes for each arm that has an id.
 
-    Strings wait in nameless files beside the table until the features, which come first, are all there.
+    Ids that are strings are written to temporary files, and copied to the table after the features, which come first.
     """
 
     def __init__(self, part: Part, n_features: int, dtype: str) -> None:
         self._part, self._n_features, self._dtype = part, n_features, dtype
         self._descriptor = descriptor = part.descriptor
-        self._block_rows = natural_block(n_features)
+        self._block_rows = rows_per_block(n_features)
         self._row_bytes = n_features * np.dtype(dtype).itemsize
-        self._features = _Stretch(descriptor, self._block_rows * self._row_bytes)
-        self._keys = array("q")  # ids that are numbers, or the hashes of strings
-        self._strings: tuple[_Stretch, _Stretch] | None = None  # where each begins, and the text
-        self._spools: list[IO[bytes]] = []
+        self._features = _SectionWriter(descriptor, self._block_rows * self._row_bytes)
+        self._keys = array("q")  # ids that are numbers, or hashes of those that are strings
+        self._strings: tuple[_SectionWriter, _SectionWriter] | None = None  # where each id begins, and the text
+        self._temporary_files: list[IO[bytes]] = []
         self._n_arms = 0
         _write(descriptor, memoryview(START.pack(START_MARK, VERSION)))
 
-    def __enter__(self) -> "_Writer":
+    def __enter__(self) -> "_TableWriter":
         return self
 
     def __exit__(self, *_: object) -> None:
-        for spool in self._spools:
-            spool.close()
+        for file in self._temporary_files:
+            file.close()
 
     def append(self, X: NDArray[Any], ids: Ids | None) -> None:
-        """Rows that are in order, `(m, n_features)`."""
+        """Write the next rows, `(m, n_features)`, and their ids."""
         self._features.append(X.reshape(-1).view(np.uint8))
         if isinstance(ids, list):
             self._append_text(ids)
@@ -165,42 +165,42 @@ class _Writer:
 
     def _append_text(self, ids: list[str]) -> None:
         if self._strings is None:
-            self._strings = self._spool(), self._spool()
+            self._strings = self._temporary_section(), self._temporary_section()
             self._strings[0].append(bytes(8))
         begins, text = self._strings
-        pieces = [name.encode() for name in ids]
+        pieces = [id.encode() for id in ids]
         joined = b"".join(pieces)
         if b"\0" in joined:
-            name = next(name for name in ids if "\0" in name)
-            raise ValueError(f"ids must not contain the character NUL, which numpy does not keep, got {name!r}")
+            id = next(id for id in ids if "\0" in id)
+            raise ValueError(f"ids must not contain the character NUL, which numpy does not keep, got {id!r}")
         lengths = np.fromiter(map(len, pieces), np.uint64, len(pieces))
         if len(ids) and lengths.max() > LONGEST_ID:
-            name = ids[int(np.argmax(lengths))]
-            raise ValueError(f"ids must have at most {LONGEST_ID} bytes, got one of {lengths.max()}: {name[:20]!r}...")
+            id = ids[int(np.argmax(lengths))]
+            raise ValueError(f"ids must have at most {LONGEST_ID} bytes, got one of {lengths.max()}: {id[:20]!r}...")
         ends = np.cumsum(lengths, dtype="<u8") + np.uint64(text.length)
         text.append(joined)
         begins.append(ends.view(np.uint8))
         self._keys.extend(map(hash, ids))
 
-    def _spool(self) -> _Stretch:
+    def _temporary_section(self) -> _SectionWriter:
         file = tempfile.TemporaryFile(dir=self._part.path.parent, buffering=0)  # noqa: SIM115 - closed with the writer
-        self._spools.append(file)
-        return _Stretch(file.fileno(), ID_BLOCK)
+        self._temporary_files.append(file)
+        return _SectionWriter(file.fileno(), ID_BLOCK)
 
     def finish(self, columns: list[str] | None) -> None:
-        """Write what comes after the features, and refuse ids that stand twice."""
-        sections = {"features": self._features.described(START.size)}
+        """Write the ids and the footer; raise ValueError if ids are repeated."""
+        sections = {"features": self._features.info(START.size)}
         offset = START.size + self._features.length
         if self._strings is not None:
             begins, text = self._strings
-            sections["id_begins"] = begins.described(offset)
-            sections["id_text"] = text.described(offset + begins.length)
-            for spool in self._spools:
-                _copy(spool.fileno(), self._descriptor)
+            sections["id_begins"] = begins.info(offset)
+            sections["id_text"] = text.info(offset + begins.length)
+            for file in self._temporary_files:
+                _copy(file.fileno(), self._descriptor)
         elif self._keys:
-            numbers = _Stretch(self._descriptor, ID_BLOCK)
+            numbers = _SectionWriter(self._descriptor, ID_BLOCK)
             numbers.append(np.frombuffer(self._keys, dtype=np.int64).astype("<i8", copy=False).view(np.uint8))
-            sections["ids"] = numbers.described(offset)
+            sections["ids"] = numbers.info(offset)
         footer = json.dumps(
             {
                 "n_arms": self._n_arms,
@@ -219,7 +219,7 @@ class _Writer:
 
 
 def _refuse_target(path: Path) -> None:
-    """Refuse to write where no file can be, or over what is no table: arguments may have been swapped."""
+    """Raise if no file can be at `path`, or if the file there is not a table: arguments may have been swapped."""
     real_target(path)
     try:
         start = _start(path) if path.exists() else b""
@@ -246,13 +246,9 @@ def _copy(source: int, target: int) -> None:
         _write(target, memoryview(piece))
 
 
-def _plain(id: Any) -> int | str:
-    return id if isinstance(id, str) else int(id)
-
-
 @contextmanager
-def _bar(name: str, total: int | None, progress: bool) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error, if that is a terminal."""
+def _progress_bar(name: str, total: int | None, progress: bool) -> Iterator[Callable[[int], None]]:
+    """Draw a progress bar if standard error is a terminal; gives a function that advances it by some rows."""
     try:
         from rich.console import Console  # noqa: PLC0415
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""A CSV file as Arrow batches: what pyarrow would guess from its first block is said to it instead."""
+"""A CSV file as Arrow batches, with column types set so that pyarrow does not guess them from the first block."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,20 +7,20 @@ from typing import Any
 
 from armful import checks
 from armful.errors import FileFormatError
-from armful.tables._columns import ColumnSelection, arrow, features_of
-from armful.tables._files import FileStamp, reading
+from armful.tables._columns import ColumnSelection, feature_columns, import_pyarrow
+from armful.tables._files import FileStamp, readable_errors
 
 CSV_BLOCK = 4 << 20
 HEADER = 1 << 20
-"""Bytes that the first line is looked for in."""
+"""Bytes in which the end of the first line is searched."""
 SEPARATORS = {";": "';'", "\t": "'\\t'", "|": "'|'"}
 NUMBER = "^(0|-?[1-9][0-9]{0,18})$"
-"""Ids that come back the same when they are read as whole numbers and written again."""
+"""Ids that stay the same when they are read as whole numbers and written again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """How a CSV file is written. id_type: `"string"` for ids that stay strings, though the first look like numbers."""
+    """How a CSV file is written. id_type: `"string"` for ids that stay strings even if they look like numbers."""
 
     delimiter: str = ","
     id_type: str | None = None
@@ -40,10 +40,10 @@ class Dialect:
 def read_csv(
     file: FileStamp, name: str, id: str | None, columns: Sequence[str] | None, dialect: Dialect
 ) -> tuple[ColumnSelection, Iterator[Any]]:
-    """The columns to read, and their batches."""
+    """Return the columns to read, and an iterator of their batches."""
     from pyarrow import csv  # noqa: PLC0415
 
-    pa = arrow()
+    pa = import_pyarrow()
 
     def reader(types: dict[str, Any], **options: Any) -> Any:
         return csv.open_csv(
@@ -55,30 +55,30 @@ def read_csv(
 
     _refuse_header(file, name, dialect.delimiter)
     types = {"id" if id is None else id: pa.string()}
-    with reading(name, "CSV"):
+    with readable_errors(name, "CSV"):
         schema = reader(types).schema
         seen = {field.name: field.type for field in schema}
-    if any(pa.types.is_binary(seen[column]) for column in features_of(schema) if columns is None):
+    if any(pa.types.is_binary(seen[column]) for column in feature_columns(schema) if columns is None):
         raise FileFormatError(f"{name} is not UTF-8: save it as UTF-8")
-    wanted = ColumnSelection.of(schema, name, id, columns, may_be_empty=True)
-    # Only the first block was looked at: whole numbers there may be followed by fractions, nothing by something.
-    for column in wanted.columns:
+    selection = ColumnSelection.of(schema, name, id, columns, may_be_empty=True)
+    # The types are those of the first block: later whole numbers may have fractions, and empty columns values.
+    for column in selection.columns:
         if pa.types.is_integer(seen[column]) or pa.types.is_null(seen[column]):
             types[column] = pa.float64()
-    with reading(name, "CSV"):
-        rows = reader(types, include_columns=wanted.names)
+    with readable_errors(name, "CSV"):
+        rows = reader(types, include_columns=selection.names)
     batches = _guarded(rows, name)
-    return wanted, batches if wanted.id is None else _with_ids(batches, wanted.id, name, dialect.id_type)
+    return selection, batches if selection.id is None else _with_ids(batches, selection.id, name, dialect.id_type)
 
 
 def _guarded(rows: Any, name: str) -> Iterator[Any]:
-    with reading(name, "CSV"):
+    with readable_errors(name, "CSV"):
         yield from rows
 
 
 def _refuse_header(file: FileStamp, name: str, delimiter: str) -> None:
-    """Refuse a header that is all there is, or that is one column by this delimiter and more by another."""
-    with reading(name, "CSV"), file.system.open_input_stream(file.path) as stream:
+    """Raise if there are no rows, or if the header is one column by this delimiter and several by another."""
+    with readable_errors(name, "CSV"), file.system.open_input_stream(file.path) as stream:
         lines = stream.read(HEADER).splitlines()
     if not lines:
         return
@@ -94,14 +94,14 @@ def _refuse_header(file: FileStamp, name: str, delimiter: str) -> None:
 
 
 def _with_ids(batches: Iterator[Any], id: str, name: str, id_type: str | None) -> Iterator[Any]:
-    """The same with ids as whole numbers, if all of the first batch are; one that this would change is refused."""
+    """Yield the batches with ids as whole numbers if those of the first are; a later id that is not raises."""
     from pyarrow import compute  # noqa: PLC0415
 
-    pa = arrow()
+    pa = import_pyarrow()
     are_numbers, begin = None if id_type is None else False, 0
     for batch in batches:
-        place = batch.schema.get_field_index(id)
-        ids = batch.column(place)
+        id_column = batch.schema.get_field_index(id)
+        ids = batch.column(id_column)
         empty = compute.index(ids, "").as_py()
         if empty >= 0:
             row = begin + empty
@@ -116,7 +116,7 @@ def _with_ids(batches: Iterator[Any], id: str, name: str, id_type: str | None) -
                 'pass id_type="string" to keep all as they are written'
             )
         if are_numbers:
-            arrays = [numbers if i == place else column for i, column in enumerate(batch.columns)]
+            arrays = [numbers if i == id_column else column for i, column in enumerate(batch.columns)]
             yield pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
         else:
             yield batch
@@ -124,10 +124,10 @@ def _with_ids(batches: Iterator[Any], id: str, name: str, id_type: str | None) -
 
 
 def _numbers(ids: Any) -> Any:
-    """Strings as int64, or None if that would change one of them."""
+    """Return strings as int64, or None if that would change one of them."""
     from pyarrow import compute  # noqa: PLC0415
 
-    pa = arrow()
+    pa = import_pyarrow()
     try:
         return ids.cast(pa.int64()) if compute.all(compute.match_substring_regex(ids, NUMBER)).as_py() else None
     except pa.ArrowInvalid:  # too large

@@ -1,4 +1,4 @@
-"""The footer of a table on disk: everything that it says is checked before anything is read or reserved for it."""
+"""The footer of a table on disk: every value is checked before anything is read or allocated by it."""
 
 import json
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from armful.model._blocks import BLOCK
 DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float64": np.dtype("<f8")}
 
 LARGEST_BLOCK = 1 << 30
-"""In bytes, unless rows are so wide that `BLOCK` of them are more: what is read at a time must fit into memory."""
+"""In bytes, unless `BLOCK` rows are larger: a block must fit into memory."""
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """A section: where it begins in the file, its length in bytes, and a CRC-32 for each `block` of so many bytes."""
+class SectionInfo:
+    """A section: its offset in the file, its length in bytes, and the CRC-32 of each block of `block` bytes."""
 
     offset: int
     length: int
@@ -26,42 +26,32 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Footer:
-    """What the footer says of the table."""
+    """The values of a footer."""
 
     n_arms: int
     n_features: int
     dtype: np.dtype[Any]
     block_rows: int
     columns: list[str] | None
-    sections: dict[str, Stretch]
+    sections: dict[str, SectionInfo]
 
 
-def parsed(text: bytes, room: int) -> Footer:
-    """Return what a footer says.
+def parse_footer(text: bytes, room: int) -> Footer:
+    """Return the values of a footer in JSON; raise ValueError, KeyError, TypeError or RecursionError if one is wrong.
 
-    Parameters
-    ----------
-    text : bytes
-        JSON.
-    room : int
-        Where the footer begins in the file; no section may reach further.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError, RecursionError
-        It does not fit together. Whoever calls says it in a sentence.
+    room: the offset of the footer in the file, which no section may exceed.
     """
-    told = json.loads(text)
-    n_arms, n_features = _count(told["n_arms"], 1), _count(told["n_features"], 1)
-    dtype, columns = DTYPES[told["dtype"]], told["columns"]
-    sections = {name: _stretch(told["sections"][name], room) for name in _names(told["sections"])}
+    values = json.loads(text)
+    n_arms, n_features = _count(values["n_arms"], 1), _count(values["n_features"], 1)
+    dtype, columns = DTYPES[values["dtype"]], values["columns"]
+    sections = {name: _section(values["sections"][name], room) for name in _names(values["sections"])}
     _expect(columns is None or (isinstance(columns, list) and len(columns) == n_features))
     _expect(columns is None or all(isinstance(name, str) for name in columns))
     _expect(sections["features"].length == n_arms * n_features * dtype.itemsize)
     _expect("ids" not in sections or sections["ids"].length == 8 * n_arms)
     _expect("id_begins" not in sections or sections["id_begins"].length == 8 * (n_arms + 1))
     _expect(("id_begins" in sections) == ("id_text" in sections))
-    row_bytes, block_rows = n_features * dtype.itemsize, _count(told["block_rows"], 1)
+    row_bytes, block_rows = n_features * dtype.itemsize, _count(values["block_rows"], 1)
     largest = max(LARGEST_BLOCK, BLOCK * row_bytes)
     _expect(block_rows * row_bytes <= largest and all(each.block <= largest for each in sections.values()))
     return Footer(n_arms, n_features, dtype, block_rows, columns, sections)
@@ -72,14 +62,16 @@ def _names(sections: Any) -> list[str]:
     return [name for name in ("features", "ids", "id_begins", "id_text") if name in sections]
 
 
-def _stretch(told: Any, room: int) -> Stretch:
-    checksums = told["crc32"]
-    stretch = Stretch(_count(told["offset"], 0), _count(told["bytes"], 0), _count(told["block"], 1), checksums)
-    _expect(stretch.offset + stretch.length <= room)
-    _expect(isinstance(checksums, list) and len(checksums) == -(-stretch.length // stretch.block))
+def _section(values: Any, room: int) -> SectionInfo:
+    checksums = values["crc32"]
+    section = SectionInfo(
+        _count(values["offset"], 0), _count(values["bytes"], 0), _count(values["block"], 1), checksums
+    )
+    _expect(section.offset + section.length <= room)
+    _expect(isinstance(checksums, list) and len(checksums) == -(-section.length // section.block))
     for checksum in checksums:
         _count(checksum, 0)
-    return stretch
+    return section
 
 
 def _count(value: Any, least: int) -> int:

@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful import checks
-from armful.tables._columns import arrow, listed
+from armful.tables._columns import import_pyarrow, name_list
 
 Names = tuple[str, ...]
 
 
 def features_and_names(X: Any) -> tuple[Any, Names | None]:
-    """Return features as armful computes with them, and the names of their columns, None where they have none.
+    """Return features, and the names of their columns or None.
 
-    What has no columns comes back as it is. A DataFrame (of pandas, polars or alike), an Arrow table or stream comes
-    back as an array; names that are not all strings, like the numbers that pandas gives by default, are none.
+    Anything without columns is returned unchanged. A DataFrame (of pandas, polars or alike), an Arrow table or stream
+    is returned as an array; names that are not all strings, like the numbers of pandas, count as none.
 
     Raises
     ------
     ValueError
-        A column is not of numbers, or has one that is missing or infinite; it is named.
+        A column is not numeric, or has a missing or infinite value; the message names it.
     """
     if isinstance(X, np.ndarray | list | tuple):
         return X, None
@@ -32,7 +32,7 @@ def features_and_names(X: Any) -> tuple[Any, Names | None]:
         raise ValueError("features must be there already, got a LazyFrame: pass what its .collect() gives")
     origin = type(X).__module__.partition(".")[0]
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "column_names") and origin not in ("pandas", "polars"):
-        X = arrow().table(X)
+        X = import_pyarrow().table(X)
     columns = getattr(X, "column_names", None)
     columns = getattr(X, "columns", None) if columns is None else columns
     if columns is None or np.ndim(columns) != 1:
@@ -44,30 +44,39 @@ def features_and_names(X: Any) -> tuple[Any, Names | None]:
     return array, known
 
 
+def refuse_dask(name: str, X: Any) -> None:
+    """Raise for a dask collection, which numpy would compute in the memory of this process."""
+    if type(X).__module__.partition(".")[0] == "dask":
+        raise ValueError(
+            f"{name} must be on one machine, got a dask {type(X).__name__}: choose from a dask array with "
+            "policy.choose(..., client=client), or pass what its .compute() gives"
+        )
+
+
 def refuse_other_columns(known: Names | None, names: Names | None) -> None:
-    """Refuse columns of other names, or in another order, than those that were learned from."""
+    """Raise ValueError for columns with other names, or in another order, than those of the policy."""
     if known is None or names is None or known == names:
         return
     missing, unknown = [name for name in known if name not in names], [name for name in names if name not in known]
     if missing or unknown:
-        what = [f"{listed(missing)} missing"] * bool(missing) + [f"{listed(unknown)} not known"] * bool(unknown)
+        what = [f"{name_list(missing)} missing"] * bool(missing) + [f"{name_list(unknown)} not known"] * bool(unknown)
         differ = " and ".join(what)
     else:
         i = next((i for i, pair in enumerate(zip(known, names, strict=False)) if pair[0] != pair[1]), len(known))
         differ = f"the order differs from column {i} on"
     raise ValueError(
-        f"columns must be those that the policy knows, {listed(known)}, got {listed(names)} ({differ}): pick them in "
-        "that order, like X[policy.columns]"
+        f"columns must be those that the policy knows, {name_list(known)}, got {name_list(names)} ({differ}): pick "
+        "them in that order, like X[policy.columns]"
     )
 
 
 def _as_array(X: Any, names: list[Any]) -> NDArray[Any]:
-    """The columns side by side, `(n, d)`."""
-    if hasattr(X, "head"):  # of pandas or polars, which are faster at numbers alone; as a whole, dates would be numbers
+    """Return the columns as a matrix, `(n, d)`."""
+    if hasattr(X, "head"):  # pandas or polars: fast if all columns are numeric; dates would become numbers
         kinds = {np.asarray(column).dtype.kind for column in _columns(X.head(0), names)}
         if kinds <= set("biuf"):
             array = np.asarray(X)
-            if array.dtype.kind != "O":  # as numbers of pandas are where some are missing
+            if array.dtype.kind != "O":  # nullable numbers of pandas
                 return array
     columns = [np.asarray(column) for column in _columns(X, names)]
     numbers = [_numbers(column) for column in columns]
@@ -87,7 +96,7 @@ def _as_array(X: Any, names: list[Any]) -> NDArray[Any]:
 
 
 def _refuse_not_finite(array: NDArray[Any], names: list[Any]) -> None:
-    """Name the column of the first NaN or infinity; whoever sees the array alone can only name its row."""
+    """Raise ValueError with the column of the first NaN or infinity, which later checks do not know."""
     if array.dtype.kind != "f" or checks.all_finite(array.ravel(order="K")):
         return
     row, column = np.argwhere(~np.isfinite(array))[0].tolist()
@@ -95,15 +104,15 @@ def _refuse_not_finite(array: NDArray[Any], names: list[Any]) -> None:
 
 
 def _columns(X: Any, names: list[Any]) -> Iterator[Any]:
-    for place, name in enumerate(names):
+    for i, name in enumerate(names):
         if hasattr(X, "column_names"):  # of pyarrow
-            yield X.column(place)
+            yield X.column(i)
         else:
-            yield X.iloc[:, place] if hasattr(X, "iloc") else X[name]
+            yield X.iloc[:, i] if hasattr(X, "iloc") else X[name]
 
 
 def _numbers(column: NDArray[Any]) -> NDArray[Any] | None:
-    """A column as numbers, NaN where there is none; None if it is of something else."""
+    """Return a column as numbers, NaN for missing ones; None if it is not numeric."""
     if column.dtype.kind in "biuf":
         return column
     if column.dtype.kind != "O":

@@ -19,7 +19,7 @@ The layout, all numbers little-endian, nothing between the parts:
 length `bytes`, and `crc32`: one for each `block` of so many bytes. Any program can read it: the features are
 `numpy.memmap(path, dtype="<f8", mode="r", offset=16, shape=(n_arms, n_features))`.
 
-A file without its last 16 bytes is one whose writing never ended.
+A file without its last 16 bytes was never finished.
 """
 
 import os
@@ -41,8 +41,8 @@ from numpy.typing import NDArray
 from armful.checks import FloatArray, IntArray
 from armful.errors import FileFormatError, with_message
 from armful.files._atomic_file import kind_of
-from armful.model._blocks import block_size
-from armful.tables._footer import Stretch, parsed
+from armful.tables._footer import SectionInfo, parse_footer
+from armful.tables._store import Store, joined_in_order
 
 VERSION = 1
 START = struct.Struct("<8sQ")
@@ -50,26 +50,17 @@ START_MARK = b"ARMTABLE"
 END = struct.Struct("<QI4s")
 END_MARK = b"ATBL"
 LONGEST_ID = 1000
-"""In bytes. An array of strings has room for the longest in every place, so one slip would fill the memory."""
+"""In bytes. numpy reserves the length of the longest string for every string, so one long id would fill the memory."""
 ID_ROWS = 1 << 16
 """Ids read at a time."""
-NEAR = 1 << 16
-"""Rows fewer bytes apart than this are read together: to copy what lies between costs no more than to ask again."""
+READ_GAP = 1 << 16
+"""Rows fewer bytes apart than this are read by one call: copying the gap costs no more than a second call."""
 
 Bytes = NDArray[np.uint8]
 
 
-def natural_block(n_features: int) -> int:
-    """How many rows to read at a time: about 24 MiB of float64, in whole blocks of a product.
-
-    No more: memory for 32 MiB and above comes from the system anew each time, page by page, and is slower to fill.
-    """
-    size = block_size(n_features)
-    return max(size, (24 << 20) // (8 * n_features) // size * size)
-
-
 class OpenFile:
-    """A file that stays the one that was opened, whatever is put at its path later; closed with the last reference."""
+    """An open file, independent of what replaces it at its path; closed with the last reference."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -80,7 +71,7 @@ class OpenFile:
 
     @property
     def size(self) -> int:
-        """In bytes, when it was opened."""
+        """In bytes, at the time of opening."""
         return self._opened[0]
 
     def _stamp(self) -> tuple[int, int]:
@@ -88,14 +79,14 @@ class OpenFile:
         return status.st_size, status.st_mtime_ns
 
     def refuse_changed(self) -> None:
-        """Refuse a file that somebody wrote to since it was opened."""
+        """Raise FileFormatError if the file was written to since it was opened."""
         if self._stamp() != self._opened:
             raise FileFormatError(
                 f"{self.path} was changed in place after it was opened: build it again, and open it anew"
             )
 
     def read(self, offset: int, buffer: Bytes) -> None:
-        """Fill `buffer` from `offset` on; many threads may."""
+        """Fill `buffer` from `offset` on. Threads may call it at the same time."""
         done = 0
         while done < len(buffer):
             try:
@@ -108,7 +99,7 @@ class OpenFile:
             done += got
 
     def _read_some(self, offset: int, buffer: Bytes) -> int:
-        """Read at most as much as `buffer` holds from `offset` on, and return how much that was."""
+        """Read at most `len(buffer)` bytes from `offset` on, and return how many were read."""
         if hasattr(os, "preadv"):
             return os.preadv(self._descriptor, [buffer.data], offset)
         with self._one_at_a_time:  # Windows: a file has one position, which all threads share
@@ -119,12 +110,12 @@ class OpenFile:
 
 
 class Section:
-    """A stretch of the file in blocks, each compared with its checksum the first time it is read."""
+    """A section of the file in blocks, each compared with its checksum the first time it is read."""
 
-    def __init__(self, file: OpenFile, name: str, stretch: Stretch) -> None:
-        self.length = stretch.length
-        self._file, self._name, self._offset = file, name.replace("_", " "), stretch.offset
-        self._block, self._checksums = stretch.block, stretch.checksums
+    def __init__(self, file: OpenFile, name: str, info: SectionInfo) -> None:
+        self.length = info.length
+        self._file, self._name, self._offset = file, name.replace("_", " "), info.offset
+        self._block, self._checksums = info.block, info.checksums
         self._verified = bytearray(len(self._checksums))
 
     def read(self, begin: int, buffer: Bytes) -> None:
@@ -148,84 +139,75 @@ class Section:
         self._verified[block] = 1
 
 
-class TableFile:
+class TableFile(Store):
     """The features and ids of a table on disk; opening reads the footer only."""
+
+    path: Path
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = _opened(path)
-        text = _footer(self._file)
+        self._file = _open_file(path)
+        text = _read_footer(self._file)
         self.identity = blake2b(text, digest_size=16).hexdigest()
         try:
-            footer = parsed(text, room=self._file.size - END.size - len(text))
+            footer = parse_footer(text, room=self._file.size - END.size - len(text))
         except (KeyError, TypeError, ValueError, RecursionError):
             raise FileFormatError(f"{path} has a footer that makes no sense: build it again from its source") from None
         self.n_arms, self.n_features, self.dtype = footer.n_arms, footer.n_features, footer.dtype
         self.block_rows, self.columns = footer.block_rows, footer.columns
         self._row_bytes = self.n_features * self.dtype.itemsize
-        sections = {name: Section(self._file, name, stretch) for name, stretch in footer.sections.items()}
+        sections = {name: Section(self._file, name, info) for name, info in footer.sections.items()}
         self._features, self._ids = sections["features"], sections.get("ids")
         self._begins, self._text = sections.get("id_begins"), sections.get("id_text")
+        self.has_ids = self._ids is not None or self._begins is not None
 
     def refuse_changed(self) -> None:
-        """Refuse a file that somebody wrote to since it was opened."""
         self._file.refuse_changed()
 
-    @property
-    def has_ids(self) -> bool:
-        """Whether the arms have ids."""
-        return self._ids is not None or self._begins is not None
-
     def rows(self, begin: int, end: int) -> NDArray[Any]:
-        """The features of these arms, `(end - begin, n_features)`, in a buffer of their own.
-
-        Read, not mapped: mapped pages would count as memory of the process.
-        """
+        # Read, not mapped: mapped pages would count as memory of the process.
         values = np.empty((end - begin, self.n_features), dtype=self.dtype)
         self._features.read(begin * self._row_bytes, values.reshape(-1).view(np.uint8))
         values.flags.writeable = False
         return values
 
     def take(self, indices: IntArray) -> FloatArray:
-        """The features of these arms, `(k, n_features)`, holding one block beside the answer."""
         values = np.empty((len(indices), self.n_features))
-        for places, begin, end in _runs(indices, self.block_rows, NEAR // self._row_bytes + 1):
-            values[places] = self.rows(begin, end)[indices[places] - begin]
+        for positions, begin, end in _runs(indices, self.block_rows, READ_GAP // self._row_bytes + 1):
+            values[positions] = self.rows(begin, end)[indices[positions] - begin]
         return values
 
     def ids_at(self, indices: IntArray) -> NDArray[Any]:
-        """The ids of these arms, `(k,)`, of a table that has them."""
         parts, order = [np.empty(0, dtype=np.int64 if self._ids else "U1")], [np.empty(0, dtype=np.int64)]
-        for places, begin, end in _runs(indices, ID_ROWS, ID_ROWS // 8):
-            parts.append(self._ids_of_run(indices[places] - begin, begin, end))
-            order.append(places)
-        ids = np.concatenate(parts)
-        ids[np.concatenate(order)] = ids.copy()
-        return ids
+        for positions, begin, end in _runs(indices, ID_ROWS, ID_ROWS // 8):
+            parts.append(self._ids_of_run(indices[positions] - begin, begin, end))
+            order.append(positions)
+        return joined_in_order(parts, order)
 
-    def _ids_of_run(self, wanted: IntArray, begin: int, end: int) -> NDArray[Any]:
+    def _ids_of_run(self, within: IntArray, begin: int, end: int) -> NDArray[Any]:
+        """Return the ids of some arms, given by their indices within the run from `begin` to `end`."""
         if self._ids is not None:
             numbers = np.empty(end - begin, dtype="<i8")
             self._ids.read(begin * 8, numbers.view(np.uint8))
-            return numbers[wanted]
+            return numbers[within]
         assert self._begins is not None
         assert self._text is not None
         begins = np.empty(end - begin + 1, dtype="<u8")
         self._begins.read(begin * 8, begins.view(np.uint8))
-        lengths = np.diff(begins)  # of unsigned numbers: one that falls gives a large one
+        lengths = np.diff(begins)  # unsigned, so that a falling begin gives a very large length
         if begins[-1] > self._text.length or lengths.max() > LONGEST_ID:
             raise FileFormatError(f"{self.path} has ids that make no sense: build it again from its source")
         text = np.empty(int(begins[-1] - begins[0]), dtype=np.uint8)
         self._text.read(int(begins[0]), text)
-        places = (begins - begins[0]).astype(np.int64)
+        offsets = (begins - begins[0]).astype(np.int64)
         try:
-            return _decoded(text, places[wanted], places[wanted + 1])
+            return _decode_strings(text, offsets[within], offsets[within + 1])
         except UnicodeDecodeError:
             raise FileFormatError(f"{self.path} has ids that are not UTF-8: build it again from its source") from None
 
 
-def _decoded(text: Bytes, begins: IntArray, ends: IntArray) -> NDArray[Any]:
-    """The pieces of a text in UTF-8 as strings, `(m,)`: set in a rectangle of bytes, one row for each, and decoded."""
+def _decode_strings(text: Bytes, begins: IntArray, ends: IntArray) -> NDArray[Any]:
+    """Return the pieces of a text in UTF-8 as strings, `(m,)`, by one matrix of bytes with a row for each."""
     lengths = ends - begins
     width = max(1, int(lengths.max()))
     letters = np.zeros((len(lengths), width), dtype=np.uint8)
@@ -239,7 +221,7 @@ def _decoded(text: Bytes, begins: IntArray, ends: IntArray) -> NDArray[Any]:
 
 
 def _runs(indices: IntArray, block: int, near: int) -> Iterator[tuple[IntArray, int, int]]:
-    """Neighbours among `indices`, within one block: where they stand in `indices`, the first and one past the last."""
+    """Yield runs of near arms in one block: their positions in `indices`, the first arm and one past the last."""
     order = np.argsort(indices, kind="stable")
     ordered = indices[order]
     breaks = (np.diff(ordered) > near) | (np.diff(ordered // block) > 0)
@@ -249,11 +231,11 @@ def _runs(indices: IntArray, block: int, near: int) -> Iterator[tuple[IntArray, 
             yield order[first:last], int(ordered[first]), int(ordered[last - 1]) + 1
 
 
-def _opened(path: Path) -> OpenFile:
+def _open_file(path: Path) -> OpenFile:
     mode = stat.S_IFREG
-    with suppress(OSError):  # to open it says more
+    with suppress(OSError):  # opening it gives the better message
         mode = path.stat().st_mode
-    if not stat.S_ISREG(mode):  # to open a pipe may wait for ever
+    if not stat.S_ISREG(mode):  # opening a pipe may wait for ever
         kind = "directory" if stat.S_ISDIR(mode) else kind_of(mode)
         raise FileFormatError(f"{path} is a {kind}, expected a table that armful.Table.build wrote")
     try:
@@ -264,8 +246,8 @@ def _opened(path: Path) -> OpenFile:
         raise with_message(error, f"no right to read {path}: ask its owner") from error
 
 
-def _footer(file: OpenFile) -> bytes:
-    """The footer of a table that is whole; the sentence says what is wrong with another file."""
+def _read_footer(file: OpenFile) -> bytes:
+    """Return the footer; raise FileFormatError if the file is not a complete table."""
     path, size = file.path, file.size
     start = np.zeros(min(START.size, size), dtype=np.uint8)
     file.read(0, start)

@@ -1,62 +1,91 @@
-"""Arms that stay in Parquet files, wherever pyarrow's filesystems reach."""
+"""Arms that stay in Parquet files, on any of pyarrow's filesystems."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
-from armful.tables._columns import ColumnSelection, id_values, refuse_names
-from armful.tables._files import FileStamp, called, find, is_files, look_through, parquet_opened, reading
+from armful.tables._columns import ColumnSelection, id_values, refuse_non_names
+from armful.tables._files import (
+    FileStamp,
+    display_name,
+    find_files,
+    is_files,
+    open_parquet,
+    readable_errors,
+    select_columns,
+)
 from armful.tables._ids import id_array
-from armful.tables._table_file import natural_block
+from armful.tables._store import Store, joined_in_order, rows_per_block
 from armful.tables.table import Table
 
 
 class ParquetTable(Table):
-    """A `Table` whose arms stay in Parquet files; only what the files say of themselves is read when it is made.
+    """A `Table` whose arms stay in Parquet files. Making one reads the metadata of the files only.
 
-    source: a Parquet file, a directory of them, the URI of either (`s3://...`), or a list of these. Its rows are the
-        arms, in the order of the list, and of the names of the files in a directory. A file that changes is refused
-        when it is read.
-    id: the column that names the arms, whole numbers or strings; by default `id`, if there is such a column. That no
-        two are the same is not checked, as that would read all of them; `Table.build` does.
-    columns: those that are features, in this order; by default all but the id and the index of pandas.
-    filesystem: one of pyarrow's, that `source` is a path on.
+    One row group is read at a time, so a row group must fit into memory: write files with `row_group_size=100_000`. To
+    choose many times on one machine, `Table.build` is faster, since Parquet takes long to decode.
 
-    A row group is read at a time, so its size is what memory must hold: `row_group_size=100_000` is a good one to write
-    files with. To choose many times on one machine, `Table.build` is faster: Parquet takes long to decode.
+    Parameters
+    ----------
+    source : path or list of paths
+        A Parquet file, a directory of them, the URI of either (`s3://...`), or a list of these. Its rows are the arms,
+        in the order of the list, and in a directory of the names of the files. A file that has changed is refused when
+        it is read.
+    id : str, optional
+        The column that names the arms: whole numbers or strings. By default `id`, if there is such a column. Repeated
+        ids are not noticed here, since that would read all of them; `Table.build` notices.
+    columns : list of str, optional
+        The columns that are features, in this order. By default all but the id and the index of pandas.
+    filesystem : pyarrow.fs.FileSystem, optional
+        The filesystem on which `source` is a path.
+
+    Raises
+    ------
+    ValueError
+        There are no such columns, or they are not numbers.
+    FileFormatError
+        A file is not a Parquet file.
     """
 
-    _ids_differ = False
+    _ids_are_unique = False
+    _store: "_ParquetStore"
 
     def __init__(
         self, source: Any, *, id: str | None = None, columns: Sequence[str] | None = None, filesystem: Any = None
     ) -> None:
-        self._hold(_opened(source, id, columns, filesystem), called(source))
-
-    def _hold(self, store: "_Store", source: str) -> None:
-        super().__init__(store)  # type: ignore[arg-type]  # a store like those of tables in memory and on disk
-        self.source, self.blocks, self._store = source, store.blocks, store  # type: ignore[assignment]
+        super().__init__(_open_store(source, id, columns, filesystem))
+        self.source = self._store.source
 
     def part(self, begin: int, end: int) -> "ParquetTable":
-        """The arms from `begin` to `end`, which must be where blocks begin and end."""
-        store: _Store = self._store  # type: ignore[assignment]
-        return _made_again(type(self), store.part(begin, end), self.source)
+        """Return the arms from `begin` up to `end` as a table of their own.
+
+        Parameters
+        ----------
+        begin, end : int
+            Arm indices at which blocks begin and end.
+
+        Returns
+        -------
+        ParquetTable
+        """
+        return _from_store(type(self), self._store.part(begin, end))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_arms={self.n_arms}, n_features={self.n_features}, source={self.source!r})"
 
     def __reduce__(self) -> tuple[Callable[..., Table], tuple[Any, ...]]:
-        return _made_again, (type(self), self._store, self.source)
+        return _from_store, (type(self), self._store)
 
 
-def _made_again(kind: type[ParquetTable], store: "_Store", source: str) -> ParquetTable:
+def _from_store(kind: type[ParquetTable], store: "_ParquetStore") -> ParquetTable:
     table = object.__new__(kind)
-    table._hold(store, source)
+    Table.__init__(table, store)
+    table.source = store.source
     return table
 
 
@@ -67,32 +96,34 @@ class _RowGroup:
     n_rows: int
 
 
-class _Store:
-    """Row groups one after the other. first: the place of the first row, where these are a part of all."""
+class _ParquetStore(Store):
+    """Row groups one after the other. source: the name of the files. first: the index of the first row among all."""
 
-    path = None
     dtype = np.dtype(np.float64)
 
-    def __init__(self, groups: Sequence[_RowGroup], wanted: ColumnSelection, first: int = 0) -> None:
-        self._groups, self._wanted, self._first = groups, wanted, first
+    def __init__(self, groups: Sequence[_RowGroup], selection: ColumnSelection, source: str, first: int = 0) -> None:
+        self._groups, self._selection, self.source, self._first = groups, selection, source, first
         self._ends = np.concatenate([[0], np.cumsum([group.n_rows for group in groups])])
-        self.n_arms, self.n_features = int(self._ends[-1]), len(wanted.columns)
-        self.columns = wanted.columns
-        self.has_ids = wanted.id is not None
-        self.blocks = list(_blocks(self._ends, natural_block(self.n_features)))
-        self.block_rows = max(block.stop - block.start for block in self.blocks)
+        self.n_arms, self.n_features = int(self._ends[-1]), len(selection.columns)
+        self.columns: list[str] = selection.columns
+        self.has_ids = selection.id is not None
+        self._blocks = list(_blocks(self._ends, rows_per_block(self.n_features)))
+        self.block_rows = max(block.stop - block.start for block in self._blocks)
         self._taken: tuple[IntArray, FloatArray] | None = None
 
-    def part(self, begin: int, end: int) -> "_Store":
-        """Some of the row groups."""
-        here = slice(*np.searchsorted(self._ends, [begin, end]).tolist())
-        return _Store(self._groups[here], self._wanted, self._first + begin)
+    @property
+    def blocks(self) -> list[slice]:
+        return self._blocks
 
-    def refuse_changed(self) -> None:
-        """Each file is looked at when it is read."""
+    def part(self, begin: int, end: int) -> "_ParquetStore":
+        here = slice(*np.searchsorted(self._ends, [begin, end]).tolist())
+        return _ParquetStore(self._groups[here], self._selection, self.source, self._first + begin)
+
+    def sample_rows(self, n_rows: int) -> FloatArray:
+        """Return the first rows: others may each be in another row group."""
+        return self.take(np.arange(n_rows))
 
     def rows(self, begin: int, end: int) -> FloatArray:
-        """The features of these arms, `(end - begin, n_features)`."""
         parts = [
             self._features(i)[max(begin - first, 0) : end - first]
             for i, (first, last) in enumerate(pairwise(self._ends.tolist()))
@@ -101,34 +132,28 @@ class _Store:
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.n_features)), *parts])
 
     def take(self, indices: IntArray) -> FloatArray:
-        """The features of these arms, `(k, n_features)`, holding one row group beside the answer."""
-        taken = self._taken  # often the arms chosen last, which the next round begins with
+        taken = self._taken  # often the arms chosen last, which the next round scores first
         if taken is not None and np.array_equal(taken[0], indices):
             return taken[1].copy()
         values = np.empty((indices.size, self.n_features))
-        for i, here, rows in self._by_group(indices):
-            values[here] = self._features(i)[rows]
+        for i, positions, rows in self._by_group(indices):
+            values[positions] = self._features(i)[rows]
         self._taken = indices.copy(), values.copy()
         return values
 
     def ids_at(self, indices: IntArray) -> NDArray[Any]:
-        """The ids of these arms, `(k,)`."""
         parts, order = [], []
-        for i, here, rows in self._by_group(indices):
+        for i, positions, rows in self._by_group(indices):
             parts.append(self._ids(i)[rows])
-            order.append(here)
-        if not parts:
-            return self._ids(0)[:0]
-        ids = np.concatenate(parts)
-        ids[np.concatenate(order)] = ids.copy()
-        return ids
+            order.append(positions)
+        return joined_in_order(parts, order) if parts else self._ids(0)[:0]
 
     def _by_group(self, indices: IntArray) -> Iterator[tuple[int, IntArray, IntArray]]:
-        """The row groups with some of these arms: which of them, and which rows of the group they are."""
+        """Yield each row group with some of the arms, their positions in `indices` and their rows in the group."""
         of_arm = np.searchsorted(self._ends, indices, side="right") - 1
         for i in np.unique(of_arm).tolist():
-            here = np.flatnonzero(of_arm == i)
-            yield i, here, indices[here] - self._ends[i]
+            positions = np.flatnonzero(of_arm == i)
+            yield i, positions, indices[positions] - self._ends[i]
 
     def _features(self, i: int) -> FloatArray:
         X, begin = np.empty((self._groups[i].n_rows, self.n_features)), 0
@@ -136,21 +161,21 @@ class _Store:
             X[begin : begin + len(block.X)] = block.X
             begin += len(block.X)
         if not np.isfinite(X).all():
-            self._refuse(i, X)
+            self._raise_not_finite(i, X)
         return X
 
-    def _refuse(self, i: int, X: FloatArray) -> None:
+    def _raise_not_finite(self, i: int, X: FloatArray) -> NoReturn:
         row, column = np.argwhere(~np.isfinite(X))[0].tolist()
-        place = f"row {self._first + self._ends[i] + row}"
-        who = f"the arm of id {self._ids(i)[row].item()!r}" if self.has_ids else place
+        index = self._first + self._ends[i] + row
+        arm = f"the arm of id {self._ids(i)[row].item()!r}" if self.has_ids else f"row {index}"
         what = "no number (null or NaN)" if np.isnan(X[row, column]) else f"{X[row, column]}"
         raise ValueError(
-            f"features must be finite numbers, but {who} has {what} in column {self._wanted.columns[column]!r}: "
+            f"features must be finite numbers, but {arm} has {what} in column {self._selection.columns[column]!r}: "
             "fill them in, drop the rows, or leave the columns out with columns=[...]"
         )
 
     def _ids(self, i: int) -> NDArray[Any]:
-        name, begin = str(self._wanted.id), self._first + int(self._ends[i])
+        name, begin = str(self._selection.id), self._first + int(self._ends[i])
         parts = []
         for batch in self._read(i, [name]):
             parts.append(id_array(id_values(batch.column(name), name, begin)))
@@ -158,15 +183,15 @@ class _Store:
         return np.concatenate(parts)
 
     def _read(self, i: int, columns: list[str]) -> Iterator[Any]:
-        """The columns of a row group, some rows at a time."""
+        """Yield the columns of a row group, some rows at a time."""
         group = self._groups[i]
         group.file.refuse_changed()
-        with reading(group.file.path, "Parquet"), parquet_opened(group.file) as opened:
-            yield from opened.iter_batches(self._wanted.batch_rows, row_groups=[group.number], columns=columns)
+        with readable_errors(group.file.path, "Parquet"), open_parquet(group.file) as opened:
+            yield from opened.iter_batches(self._selection.batch_rows, row_groups=[group.number], columns=columns)
 
 
 def _blocks(ends: IntArray, n_rows: int) -> Iterator[slice]:
-    """Whole row groups, as many together as do not exceed `n_rows`."""
+    """Yield blocks of whole row groups, as many as do not exceed `n_rows`."""
     begin = end = 0
     for last in ends[1:].tolist():
         if last - begin > n_rows and begin < end:
@@ -177,18 +202,17 @@ def _blocks(ends: IntArray, n_rows: int) -> Iterator[slice]:
         yield slice(begin, end)
 
 
-def _opened(source: Any, id: str | None, columns: Sequence[str] | None, filesystem: Any) -> _Store:
-    """The store of the files that are there, refused if they could not be chosen from."""
+def _open_store(source: Any, id: str | None, columns: Sequence[str] | None, filesystem: Any) -> _ParquetStore:
     if not is_files(source):
         raise ValueError(
             f"source must be a Parquet file, a directory of them, a URI or a list of these, got {type(source).__name__}"
         )
-    refuse_names(id, columns)
-    files = find(source, filesystem)
-    wanted, described = look_through(files, called(source), id, columns)
+    refuse_non_names(id, columns)
+    files = find_files(source, filesystem)
+    selection, metadatas = select_columns(files, display_name(source), id, columns)
     groups = [
         _RowGroup(file, number, metadata.row_group(number).num_rows)
-        for file, metadata in zip(files, described, strict=True)
+        for file, metadata in zip(files, metadatas, strict=True)
         for number in range(metadata.num_row_groups)
     ]
-    return _Store([group for group in groups if group.n_rows], wanted)
+    return _ParquetStore([group for group in groups if group.n_rows], selection, display_name(source))

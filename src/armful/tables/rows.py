@@ -1,59 +1,83 @@
-"""Where the rows of many arms come from."""
+"""The base class of everything that gives the features of many arms a block at a time."""
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
-from armful.tables._table_file import natural_block
 
 
-class Rows(Protocol):
-    """Rows of features that are read a block at a time: a `Table`, or an array."""
+class Rows(ABC):
+    """The features of many arms, read a block at a time. A `Table` is one.
+
+    A subclass sets `n_arms`, `n_features` and `block_rows` and defines `rows` and `take`. The rest has defaults.
+
+    Attributes
+    ----------
+    n_arms : int
+        The number of arms.
+    n_features : int
+        The number of features of each arm.
+    block_rows : int
+        The number of rows in a block; the largest, if blocks differ.
+    in_memory : bool
+        Whether reading a row again is free. False by default.
+    """
 
     n_arms: int
     n_features: int
     block_rows: int
+    in_memory: bool = False
 
+    @abstractmethod
     def rows(self, begin: int, end: int) -> NDArray[Any]:
-        """`(end - begin, n_features)`, float32 or float64, in C order."""
-        ...
+        """Return the features of the arms from `begin` up to `end`.
 
+        Returns
+        -------
+        ndarray, shape (end - begin, n_features)
+            float32 or float64, in C order. It must not be written to.
+        """
+
+    @abstractmethod
     def take(self, indices: IntArray) -> FloatArray:
-        """The rows at `indices`, `(k, n_features)`."""
-        ...
+        """Return the features of the arms at `indices`, in that order.
+
+        Returns
+        -------
+        ndarray of float64, shape (k, n_features)
+        """
+
+    @property
+    def blocks(self) -> list[slice]:
+        """The arm indices of each block, from the first arm to the last; `block_rows` rows each by default."""
+        starts = range(0, self.n_arms, self.block_rows)
+        return [slice(begin, min(begin + self.block_rows, self.n_arms)) for begin in starts]
+
+    def rows_float32(self, begin: int, end: int) -> NDArray[np.float32] | None:
+        """Return the same as `rows` in float32, or None (the default) if no such copy is kept."""
+        return None
 
     def ids_of(self, indices: IntArray) -> NDArray[Any] | None:
-        """What the arms at `indices` are called, `(k,)`; None if they have no ids."""
-        ...
+        """Return the ids of the arms at `indices`, shape (k,), or None (the default) if arms have no ids."""
+        return None
 
+    def sample_rows(self, n_rows: int) -> FloatArray:
+        """Return the features of `n_rows` arms, at most `n_arms`: evenly spaced ones by default.
 
-class ArrayRows:
-    """An array or a memory-mapped matrix of this round, `(n_arms, n_features)`."""
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_features)
+        """
+        return self.take(((np.arange(n_rows) + 0.5) * self.n_arms / n_rows).astype(np.int64))
 
-    def __init__(self, X: NDArray[Any]) -> None:
-        self.X = X
-        self.n_arms, self.n_features = X.shape
-        self.block_rows = natural_block(self.n_features)
+    def refuse_changed(self) -> None:  # noqa: B027 - what is in memory has no file
+        """Raise if the file behind the rows has changed since it was opened; do nothing by default.
 
-    def rows(self, begin: int, end: int) -> NDArray[Any]:
-        """A view where that is possible."""
-        block = np.asarray(self.X[begin:end])
-        kept = block.dtype in (np.float32, np.float64)
-        return np.ascontiguousarray(block, dtype=None if kept else np.float64)
-
-    def take(self, indices: IntArray) -> FloatArray:
-        """A copy."""
-        return np.asarray(self.X[indices], dtype=np.float64)
-
-    def ids_of(self, indices: IntArray) -> None:
-        """Rows of an array have no ids."""
-
-
-def blocks_of(rows: Rows) -> list[slice]:
-    """The rows from one end to the other, a block at a time: those they come in, or else of `block_rows`."""
-    blocks: list[slice] | None = getattr(rows, "blocks", None)
-    if blocks is not None:
-        return blocks
-    return [slice(begin, min(begin + rows.block_rows, rows.n_arms)) for begin in range(0, rows.n_arms, rows.block_rows)]
+        Raises
+        ------
+        FileFormatError
+            The file was written to in place.
+        """

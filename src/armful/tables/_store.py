@@ -1,0 +1,53 @@
+"""What a table reads its features and ids from."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from armful.checks import IntArray
+from armful.model._blocks import block_size
+from armful.tables.rows import Rows
+
+
+def rows_per_block(n_features: int) -> int:
+    """Return how many rows to read at a time: about 24 MiB of float64, in whole blocks of a matrix product.
+
+    No more: the system gives memory of 32 MiB and above page by page each time, which is slower to fill.
+    """
+    size = block_size(n_features)
+    return max(size, (24 << 20) // (8 * n_features) // size * size)
+
+
+class Store(Rows):
+    """Rows with the further attributes of a table."""
+
+    dtype: np.dtype[Any]
+    columns: list[str] | None
+    has_ids: bool
+    path: Path | None = None
+
+    @abstractmethod
+    def ids_at(self, indices: IntArray) -> NDArray[Any]:
+        """Return the ids of the arms at `indices`, `(k,)`, of a store that has ids."""
+
+
+def joined_in_order(parts: Sequence[NDArray[Any]], positions: Sequence[IntArray]) -> NDArray[Any]:
+    """Return one array in which the values of `parts[i]` are at `positions[i]`."""
+    values = np.concatenate(parts)
+    values[np.concatenate(positions)] = values.copy()
+    return values
+
+
+def check_indices(indices: ArrayLike, n_arms: int) -> IntArray:
+    """Return arm indices as an array of int64; raise ValueError if one is not from 0 to `n_arms - 1`."""
+    array = np.asarray(indices)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"indices must be a list of whole numbers, got {array.dtype} of shape {array.shape}")
+    if array.size and not (array.min() >= 0 and array.max() < n_arms):
+        wrong = array[(array < 0) | (array >= n_arms)][0]
+        raise ValueError(f"indices must be from 0 to {n_arms - 1}, got {wrong}")
+    return array.astype(np.int64, copy=False)
