@@ -1,6 +1,6 @@
 """The same job by armful and by other bandit libraries, side by side: ratios from one interleaved run.
 
-Two jobs. `one decision`: score 1,000 arms with 50 features, choose 10, learn what they paid; every library makes 100
+Two jobs. `one decision`: score 1,000 arms with 50 features, choose 10, learn their rewards; every library makes 100
 decisions, then it is the next one's turn. `repeated rounds`: the same with the same 1,000,000 arms every round,
 choosing 1 %, a round each in turn; on one core, and on all. BLAS has one thread. The reward is linear in the features,
 plus noise, and every library is used in the way that comes closest to armful's: one linear model shared by all arms,
@@ -49,11 +49,11 @@ CORES = os.sched_getaffinity(0)
 NOT_INSTALLED = "not installed: `pip install '.[bench]'`"
 
 
-# -- the environment -----------------------------------------------------------------------------------------
+# -- the environment -----------------------------------------------------------------------------------
 
 
 class Environment:
-    """Arms drawn once, and what they pay."""
+    """Arms drawn once, and their rewards."""
 
     def __init__(self, n_arms: int, k: int) -> None:
         rng = np.random.default_rng(SEED)
@@ -499,37 +499,36 @@ class Report:
             [
                 f"{BEGIN}\n## Beside other libraries (`benchmarks/peers.py`)",
                 paragraph(
-                    "How long other libraries take where armful takes 1, all playing in turn in one run on one core, "
-                    "BLAS at one thread: above 1 armful is faster, below 1 the other is."
+                    "The time of other libraries divided by the time of armful: above 1 armful is faster, below 1 the "
+                    "other is. All take turns in one run on one core, with BLAS at one thread."
                 ),
                 paragraph(
                     f"*One decision*: score {SMALL:,} arms with {D} features, choose {K_SMALL}, learn their rewards. "
                     f"Median of {self.runs[ONE]} turns of {DECISIONS} decisions; armful took {decision:.2f} ms."
                 ),
                 paragraph(
-                    f"*Repeated rounds*: the same with the same {LARGE:,} arms every round, 1 % of them chosen, after "
-                    f"two rounds that are not timed. Median of {self.runs[ROUNDS]}, over armful with a "
-                    f"`Table`, which took {rounds:.3f} s, and {on_all:.3f} s *on all cores* ({len(CORES)}), which "
-                    f"every library may use as it does when left alone. A `~` is extrapolated from {TRIAL:,} arms, in "
-                    "proportion to the arms (CCB: to arms times slots), because "
-                    "setting up and choosing once from all of them would take longer than "
-                    f"{self.limit:.0f} s."
+                    f"*Repeated rounds*: the same {LARGE:,} arms in every round, 1 % of them chosen. The first two "
+                    f"rounds are not timed. Median of {self.runs[ROUNDS]} rounds, divided by armful with a `Table`, which "
+                    f"took {rounds:.3f} s. *On all cores* ({len(CORES)}), each library uses threads as it does by default; "
+                    f"the `Table` took {on_all:.3f} s. A `~` is extrapolated from {TRIAL:,} arms, in proportion to the "
+                    "arms (CCB: to arms times slots), because setting up and choosing once from all of them would "
+                    f"take longer than {self.limit:.0f} s."
                 ),
                 paragraph(
-                    f"*Same set*: the part of its choice of {TRIAL // PER_CENT} from {TRIAL:,} arms that armful makes "
-                    "too after learning the same rewards (for the `Table`: of its choice from all arms after all the "
-                    "rounds), and by how much scores differ that should not."
+                    f"*Same set*: both learn the same rewards and choose {TRIAL // PER_CENT} from {TRIAL:,} arms; this "
+                    "is the share of the library's choice that armful chooses too. For the `Table` it is the choice from "
+                    "all arms after all rounds. Where scores should be equal, the largest difference is given."
                 ),
                 paragraph(
                     "The libraries do not all do the same thing. Each is used in the way that comes closest to one "
-                    "linear model for all arms with an estimate and a width, ridge 1 and radius 1, and where it does "
-                    "not choose a set by itself, the k largest of its scores are taken. contextualbandits has three "
-                    "lines: its LinUCB as it is, and two ways to make it do less. Arms are brought into the form that "
-                    "Vowpal Wabbit likes best outside the time, except in the line that says so."
+                    "linear model for all arms with an estimate and a width, ridge 1 and radius 1. If it does not "
+                    "choose a set by itself, the k largest of its scores are taken. contextualbandits has three "
+                    "rows: its LinUCB as it is, and two ways to make it do less. Arms are put into the form that is "
+                    "best for Vowpal Wabbit before the time starts, except in the row that says so."
                 ),
                 self.markdown(),
-                "![How long each library takes where armful takes 1, on a logarithmic axis: one decision and repeated "
-                f"rounds](images/peers.png)\n{END}",
+                "![The time of each library divided by that of armful, on a logarithmic axis: one decision and "
+                f"repeated rounds](images/peers.png)\n{END}",
             ]
         )
 
