@@ -3,17 +3,17 @@ import pytest
 
 from armful import AtMost, InfeasibleError, TopK
 from armful.constraints.cardinality import largest
-from armful.testing import ConstraintContract
+from armful.testing import RankedConstraintContract
 from armful.testing._expectations import FALSE_ALARM, tail_bound
 
 
-class TestTopKContract(ConstraintContract):
+class TestTopKContract(RankedConstraintContract):
     def constraint(self, rng):
         n_arms = int(rng.integers(1, 8))
         return TopK(int(rng.integers(1, n_arms + 1))), n_arms
 
 
-class TestAtMostContract(ConstraintContract):
+class TestAtMostContract(RankedConstraintContract):
     def constraint(self, rng):
         n_arms = int(rng.integers(1, 8))
         return AtMost(int(rng.integers(1, n_arms + 1))), n_arms

@@ -6,7 +6,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from armful import InfeasibleError, NestedQuotas, Quotas
 from armful.constraints import _ranks as ranks
-from armful.testing import ConstraintContract
+from armful.testing import RankedConstraintContract
 
 
 def random_levels(rng, n):
@@ -33,7 +33,7 @@ def random_nested(rng, n_arms):
             continue
 
 
-class TestNestedQuotas(ConstraintContract):
+class TestNestedQuotas(RankedConstraintContract):
     instances = 40
 
     def constraint(self, rng):
@@ -41,7 +41,7 @@ class TestNestedQuotas(ConstraintContract):
         return random_nested(rng, n_arms), n_arms
 
 
-class TestNestedQuotasWithoutLowerBounds(ConstraintContract):
+class TestNestedQuotasWithoutLowerBounds(RankedConstraintContract):
     def constraint(self, rng):
         n_arms = int(rng.integers(3, 9))
         return NestedQuotas(random_levels(rng, n_arms), at_most={"region": 2, "city": 1}), n_arms

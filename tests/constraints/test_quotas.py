@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import InfeasibleError, NestedQuotas, Quotas
-from armful.testing import ConstraintContract
+from armful.testing import RankedConstraintContract
 from armful.testing._expectations import FALSE_ALARM, tail_bound
 
 
@@ -15,7 +15,7 @@ def random_groups(rng):
     return groups, {label: groups.count(label) for label in set(groups)}
 
 
-class TestExactlyContract(ConstraintContract):
+class TestExactlyContract(RankedConstraintContract):
     def constraint(self, rng):
         groups, sizes = random_groups(rng)
         exactly = {label: int(rng.integers(0, size + 1)) for label, size in sizes.items()}
@@ -23,7 +23,7 @@ class TestExactlyContract(ConstraintContract):
         return Quotas(groups, exactly=exactly), len(groups)
 
 
-class TestBoundsAndTotalContract(ConstraintContract):
+class TestBoundsAndTotalContract(RankedConstraintContract):
     def constraint(self, rng):
         groups, sizes = random_groups(rng)
         at_least = {label: int(rng.integers(0, size + 1)) for label, size in sizes.items()}
@@ -32,7 +32,7 @@ class TestBoundsAndTotalContract(ConstraintContract):
         return Quotas(groups, at_least=at_least, at_most=at_most, total=total), len(groups)
 
 
-class TestRangeOfTotalsContract(ConstraintContract):
+class TestRangeOfTotalsContract(RankedConstraintContract):
     def constraint(self, rng):
         groups, sizes = random_groups(rng)
         at_least = {groups[0]: int(rng.integers(0, 2))}
@@ -42,20 +42,20 @@ class TestRangeOfTotalsContract(ConstraintContract):
         return Quotas(groups, at_least=at_least, at_most=3, total=(low, high)), len(groups)
 
 
-class TestNoTotalContract(ConstraintContract):
+class TestNoTotalContract(RankedConstraintContract):
     def constraint(self, rng):
         groups, sizes = random_groups(rng)
         at_least = {label: int(rng.integers(0, size + 1)) for label, size in sizes.items()}
         return Quotas(groups, at_least=at_least, at_most=max(2, *at_least.values())), len(groups)
 
 
-class TestAtMostAloneContract(ConstraintContract):
+class TestAtMostAloneContract(RankedConstraintContract):
     def constraint(self, rng):
         groups, _ = random_groups(rng)
         return Quotas(groups, at_most=int(rng.integers(1, 3))), len(groups)
 
 
-class TestTotalAloneContract(ConstraintContract):
+class TestTotalAloneContract(RankedConstraintContract):
     def constraint(self, rng):
         groups, _ = random_groups(rng)
         return Quotas(groups, total=int(rng.integers(1, len(groups) + 1))), len(groups)

@@ -61,6 +61,10 @@ class Ranks:
     of_arm: NDArray[Any] | None = None
     begin: int = 0
 
+    def __post_init__(self) -> None:
+        if self.of_arm is not None and self.of_arm.dtype.kind not in "iu":
+            raise ValueError(f"of_arm must be the number of a group for each arm, got {self.of_arm.dtype}")
+
     def part(self, begin: int, end: int) -> Self:
         """Return the same for the arms from index `begin` to `end` alone."""
         return replace(self, of_arm=self.groups_of(slice(begin, end)), begin=begin)

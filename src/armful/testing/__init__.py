@@ -12,9 +12,16 @@ Examples
 """
 
 from armful.testing.arms_contract import ArmsContract
-from armful.testing.constraint_contract import ConstraintContract
+from armful.testing.constraint_contract import ConstraintContract, RankedConstraintContract
 from armful.testing.environment_contract import EnvironmentContract
 from armful.testing.objective_contract import ObjectiveContract
 from armful.testing.policy_contract import PolicyContract
 
-__all__ = ["ArmsContract", "ConstraintContract", "EnvironmentContract", "ObjectiveContract", "PolicyContract"]
+__all__ = [
+    "ArmsContract",
+    "ConstraintContract",
+    "EnvironmentContract",
+    "ObjectiveContract",
+    "PolicyContract",
+    "RankedConstraintContract",
+]

@@ -47,12 +47,24 @@ class ArmsContract:
         """Learn from all rows of `X`, `(n_arms, n_features)`, in whatever way it is done for such arms."""
         policy.learn(X, rewards, weights=weights)
 
+    def constraints(self, rng: Generator) -> Iterator[RankedConstraint]:
+        """Yield constraints on `n_arms` arms: small and large sets, groups that need arms, groups that are full."""
+        city = rng.integers(0, 40, self.n_arms)
+        city[:40] = np.arange(40)  # each is there
+        yield TopK(30)
+        yield AtMost(200)
+        yield Quotas(city, at_least=1, at_most=5, total=(50, 90))
+        yield NestedQuotas({"region": city // 8, "city": city}, at_least={"city": 1}, at_most={"region": 15, "city": 4})
+        yield Quotas(city, exactly={0: 3, 7: 1, 39: 2})
+        yield Quotas(city, at_most=2)
+        yield TopK(self.n_arms // 2)
+
     # -- choosing ------------------------------------------------------------------------------------
 
     def test_every_policy_chooses_as_in_one_place(self) -> None:
         rng = np.random.default_rng(0)
         X = self._rows(rng)
-        arms, constraints = self.arms(X), list(self._constraints(rng))
+        arms, constraints = self.arms(X), list(self.constraints(rng))
         for i, policy in enumerate(self._policies()):
             for t in range(3):
                 self._expect_plain(policy, arms, X, constraints[(i + t) % len(constraints)], rng)
@@ -63,7 +75,7 @@ class ArmsContract:
         rng = np.random.default_rng(1)
         X = self._rows(rng)
         arms, policy = self.arms(X), C2UCB(n_features=self.n_features, ridge=1.0, seed=1)
-        for constraint in self._constraints(rng):
+        for constraint in self.constraints(rng):
             choice = self._expect_plain(policy, arms, X, constraint, rng)
             assert constraint.violation(choice.indices) == 0, f"{choice.indices} violate {constraint!r}"
 
@@ -71,7 +83,7 @@ class ArmsContract:
         rng = np.random.default_rng(2)
         X = self._rows(rng)[rng.integers(0, self.n_arms // 40, self.n_arms)]
         arms = self.arms(X)
-        for constraint in self._constraints(rng):
+        for constraint in self.constraints(rng):
             policy = C2UCB(n_features=self.n_features, ridge=1.0, seed=2)
             for _ in range(2):
                 self._expect_plain(policy, arms, X, constraint, rng)
@@ -82,14 +94,14 @@ class ArmsContract:
         X = (rng.random((self.n_arms, self.n_features)) < 0.01).astype(np.float64)
         X[0] = 1.0
         arms, policy = self.arms(X), C2UCB(n_features=self.n_features, ridge=1.0, radius=0.2, seed=3)
-        for constraint in list(self._constraints(rng))[:4]:
+        for constraint in list(self.constraints(rng))[:4]:
             self._expect_plain(policy, arms, X, constraint, rng)
 
     def test_caps_hold_and_ties_at_the_cap_are_drawn(self) -> None:
         rng = np.random.default_rng(4)
         X = self._rows(rng)
         arms, caps = self.arms(X), rng.integers(1, 4, self.n_arms) / 4
-        constraints = list(self._constraints(rng))
+        constraints = list(self.constraints(rng))
         for i, policy in enumerate(
             (
                 CappedC2UCB(n_features=self.n_features, ridge=1.0, cap=0.5, seed=4),
@@ -97,7 +109,7 @@ class ArmsContract:
             )
         ):
             for t in range(2):  # at first every arm is at its cap
-                self._expect_plain(policy, arms, X, constraints[(i + t) % 3], rng)
+                self._expect_plain(policy, arms, X, constraints[(i + t) % min(3, len(constraints))], rng)
         policy = CappedC2UCB(n_features=self.n_features, ridge=1.0, norm=2.0, seed=4)
         for constraint in constraints[:3]:
             self._expect_plain(policy, arms, X, constraint, rng, caps)
@@ -165,18 +177,6 @@ class ArmsContract:
         yield ArmwiseThompson(n_features=d, ridge=1.0, seed=1)
         yield CombLinTS(n_features=d, ridge=1.0, seed=1)
         yield EpsilonGreedy(n_features=d, ridge=1.0, epsilon=0.5, seed=1)
-
-    def _constraints(self, rng: Generator) -> Iterator[RankedConstraint]:
-        """Small and large sets; groups that need arms, and groups that are full."""
-        city = rng.integers(0, 40, self.n_arms)
-        city[:40] = np.arange(40)  # each is there
-        yield TopK(30)
-        yield AtMost(200)
-        yield Quotas(city, at_least=1, at_most=5, total=(50, 90))
-        yield NestedQuotas({"region": city // 8, "city": city}, at_least={"city": 1}, at_most={"region": 15, "city": 4})
-        yield Quotas(city, exactly={0: 3, 7: 1, 39: 2})
-        yield Quotas(city, at_most=2)
-        yield TopK(self.n_arms // 2)
 
     def _expect_plain(
         self,

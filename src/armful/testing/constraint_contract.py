@@ -8,12 +8,14 @@ import numpy as np
 from numpy.random import Generator
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints import Constraint
+from armful.constraints import Constraint, Ranks
+from armful.constraints.ranked import goes_by_rank
+from armful.randomness import draw_key
 from armful.testing._expectations import expect_close, expect_refusal
 
 
 class Instance(NamedTuple):
-    """A small random instance with all its allowed sets, found by looking at every subset."""
+    """A small random instance with all its allowed sets, found by enumerating the subsets."""
 
     constraint: Constraint
     n_arms: int
@@ -21,22 +23,35 @@ class Instance(NamedTuple):
 
 
 class ConstraintContract:
-    """Inherit it in a test file and supply `constraint`: every answer is then compared with enumeration.
+    """The tests that every constraint passes: answers are compared with enumeration.
 
-    class TestMyConstraint(ConstraintContract):
-        def constraint(self, rng):
-            n_arms = int(rng.integers(2, 8))
-            return MyConstraint(...), n_arms
+    Attributes
+    ----------
+    instances : int
+        The number of random instances.
+    k_is_exact : bool
+        Whether `k` is the size of the largest allowed set, or only an upper bound on it.
+
+    Examples
+    --------
+    >>> from armful import TopK
+    >>> class TestTopK(ConstraintContract):
+    ...     def constraint(self, rng):
+    ...         n_arms = int(rng.integers(2, 8))
+    ...         return TopK(int(rng.integers(1, n_arms + 1))), n_arms
     """
 
-    instances = 25
-    """How many random instances to look at."""
-
-    k_is_exact = True
-    """Whether `k` is the size of the largest allowed set, or only a bound on it where that is too hard to find."""
+    instances: int = 25
+    k_is_exact: bool = True
 
     def constraint(self, rng: Generator) -> tuple[Constraint, int]:
-        """A random constraint on few arms (at most ten: 2^n subsets are looked at), and their number."""
+        """Return a random constraint and its number of arms, at most ten: all 2^n subsets are enumerated.
+
+        Parameters
+        ----------
+        rng : Generator
+            The source of randomness.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define constraint(self, rng)")
 
     # -- the answer ----------------------------------------------------------------------------------
@@ -158,7 +173,7 @@ class ConstraintContract:
     # -- inside --------------------------------------------------------------------------------------
 
     def _instances(self) -> list[Instance]:
-        """Made once for a class: looking at all subsets is the slow part."""
+        """Return the instances, made once for a class: enumerating subsets is slow."""
         kept: list[Instance] | None = vars(type(self)).get("_made")
         if kept is None:
             kept = []
@@ -175,6 +190,69 @@ class ConstraintContract:
             rng = np.random.default_rng([place, 1])
             for kind in (_signed, _positive, _negative, _tied, _zero, _huge, _tiny, _of_all_sizes):
                 yield instance, kind(rng, instance.n_arms), rng
+
+
+class RankedConstraintContract(ConstraintContract):
+    """The tests that every `RankedConstraint` passes beside those of `ConstraintContract`.
+
+    A choice from millions of arms reduces each partition to candidates and merges these; the best set must survive.
+
+    Examples
+    --------
+    >>> from armful import AtMost
+    >>> class TestAtMost(RankedConstraintContract):
+    ...     def constraint(self, rng):
+    ...         n_arms = int(rng.integers(2, 8))
+    ...         return AtMost(int(rng.integers(1, n_arms + 1))), n_arms
+    """
+
+    def test_ranks_are_complete(self) -> None:
+        for constraint, ranks, n_arms in self._ranked():
+            what = f"the ranks of {constraint!r}"
+            assert 0 <= ranks.low <= ranks.high, f"{what} ask for {ranks.low} to {ranks.high} arms"
+            assert ranks.high == constraint.k, f"{what} allow {ranks.high} arms, k is {constraint.k}"
+            if not ranks.levels:
+                continue
+            assert ranks.of_arm is not None, f"{what} have levels, but no group for each arm"
+            assert ranks.of_arm.shape == (n_arms,), f"{what} have groups of shape {ranks.of_arm.shape}"
+            n_finest = ranks.levels[0].lower.size
+            finest = ranks.levels[0].of_finest.tolist()
+            assert finest == list(range(n_finest)), f"{what}: the finest groups lie in {finest}, not in themselves"
+            for level in ranks.levels:
+                assert level.of_finest.shape == (n_finest,), f"{what}: a level is not of the {n_finest} finest groups"
+                assert (level.lower <= level.upper).all(), f"{what}: {level.lower} is above {level.upper}"
+
+    def test_the_best_set_of_all_arms_is_found_from_partitions(self) -> None:
+        for (constraint, n_arms, _), scores, rng in self._questions():
+            assert goes_by_rank(constraint), f"{constraint!r} has no ranks"
+            key, ranks = draw_key(rng), constraint.ranks
+            best = constraint.best_among(scores, key)
+            partition, left = rng.integers(0, 3, n_arms), []
+            for arms in (np.flatnonzero(partition == i) for i in range(3)):
+                kept, thresholds = ranks.reduce(arms, scores[arms], key)
+                left.append(arms[kept])
+                beaten = scores < ranks.thresholds_of(thresholds, np.arange(n_arms))
+                assert not beaten[best.indices].any(), (
+                    f"{constraint!r} on {scores}: {best.indices} are below a threshold"
+                )
+            merged = np.sort(np.concatenate(left))
+            found = constraint.best_among(scores[merged], key, merged)
+            what = f"{constraint!r} on {scores}: {found.indices} from partitions, {best.indices} from all arms"
+            assert set(found.indices.tolist()) == set(best.indices.tolist()), what
+
+    def test_one_key_breaks_ties_in_best_and_in_best_among(self) -> None:
+        for (constraint, _, _), scores, _ in self._questions():
+            assert goes_by_rank(constraint), f"{constraint!r} has no ranks"
+            at_once = constraint.best(scores, rng=np.random.default_rng(0)).indices
+            among = constraint.best_among(scores, draw_key(np.random.default_rng(0))).indices
+            assert np.array_equal(at_once, among), (
+                f"{constraint!r} on {scores}: {at_once} by best, {among} by best_among"
+            )
+
+    def _ranked(self) -> Iterator[tuple[Constraint, Ranks, int]]:
+        for constraint, n_arms, _ in self._instances():
+            assert goes_by_rank(constraint), f"{constraint!r} has no ranks"
+            yield constraint, constraint.ranks, n_arms
 
 
 def _subsets(n_arms: int) -> Iterator[IntArray]:
