@@ -25,7 +25,7 @@ from armful import C2UCB, TopK, simulate
 from armful.checks import FloatArray
 from armful.environments import Round
 from armful.simulation.loop import run_alone
-from armful.simulation.trajectories import NOISE, WORLD, generator
+from armful.simulation.trajectories import ENVIRONMENT, NOISE, generator
 
 D, K, REPETITIONS, SEED, RUNS = 7, 20, 100, 0, 7
 
@@ -60,7 +60,7 @@ def bare_loop(environment: Plain, rounds: int) -> FloatArray:
     for i in range(REPETITIONS):
         noise = generator(SEED, i, NOISE)
         V, b = D * np.eye(D), np.zeros(D)
-        for t, shown in enumerate(environment.rounds(rounds, generator(SEED, i, WORLD))):
+        for t, shown in enumerate(environment.rounds(rounds, generator(SEED, i, ENVIRONMENT))):
             X = shown.features
             inverse = np.linalg.inv(V)
             scores = X @ (inverse @ b) + math.sqrt(D) * np.sqrt(((X @ inverse) * X).sum(axis=1))

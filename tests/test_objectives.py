@@ -26,7 +26,7 @@ from armful import (
 from armful.environments import Round
 from armful.objectives import best, best_by_enumeration
 from armful.simulation.loop import run_alone
-from armful.simulation.trajectories import NOISE, POLICY, WORLD, generator
+from armful.simulation.trajectories import ENVIRONMENT, NOISE, POLICY, generator
 from armful.testing import ObjectiveContract
 
 
@@ -234,7 +234,7 @@ def test_regret_under_an_objective_is_the_ratios_share_of_the_best_less_what_was
         np.testing.assert_allclose(result.regret[i], alone.regret[0], rtol=1e-9)
         learner = EpsilonGreedy(n_features=3, epsilon=1.0, seed=generator(seed, i, POLICY))
         noise = generator(seed, i, NOISE)
-        for t, shown in enumerate(environment.rounds(T, generator(seed, i, WORLD))):
+        for t, shown in enumerate(environment.rounds(T, generator(seed, i, ENVIRONMENT))):
             choice = learner.choose(shown.features, shown.constraint, objective=shown.objective)
             learner.learn(choice.features, shown.rewards(noise)[choice.indices])
             most = best_by_enumeration(shown.objective, shown.mean, shown.features, shown.constraint).value

@@ -10,7 +10,6 @@ from armful.model import _blocks as blocks
 from armful.model._blocks import (
     BLOCK,
     HALVED,
-    EachOwn,
     block_size,
     lengths_and_last,
     multiply,
@@ -129,9 +128,9 @@ class ByPlace(np.ndarray):
 @pytest.fixture
 def fresh():
     """Nothing is remembered of shapes that were tried out."""
-    blocks._place_does_not_matter.cache_clear()
+    blocks._index_does_not_matter.cache_clear()
     yield
-    blocks._place_does_not_matter.cache_clear()
+    blocks._index_does_not_matter.cache_clear()
 
 
 @pytest.mark.parametrize("from_", [1, 7, 12])
@@ -153,7 +152,7 @@ def test_equal_rows_get_equal_results_from_a_blas_that_goes_by_their_place(monke
     X, matrix = rng.standard_normal((n, 31)), np.triu(rng.standard_normal((31, 32)))
     equal = rng.random(n) < 0.5
     X[equal] = X[0]
-    for rows, matrices in ((X, matrix), (X, np.stack([matrix] * 2)), (EachOwn([X, X]), np.stack([matrix] * 2))):
+    for rows, matrices in ((X, matrix), (X, np.stack([matrix] * 2)), (np.stack([X, X]), np.stack([matrix] * 2))):
         for some_of_many in (False, True):
             results = multiply(rows, matrices.view(ByPlace), lengths_and_last, some_of_many=some_of_many)
             product = X @ matrices
@@ -169,25 +168,24 @@ def test_each_shape_is_tried_out_once_for_each_number_of_threads(fresh, order):
         with threadpoolctl.threadpool_limits(n_threads, user_api="blas"):
             multiply(X, matrix, lengths_and_last)
             multiply(X[:39], matrix, lengths_and_last)
-    assert blocks._place_does_not_matter.cache_info().currsize == 2
+    assert blocks._index_does_not_matter.cache_info().currsize == 2
     multiply(X, np.asarray(matrix, order="C" if order == "F" else "F"), lengths_and_last)
-    assert blocks._place_does_not_matter.cache_info().currsize == 3
+    assert blocks._index_does_not_matter.cache_info().currsize == 3
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 30), st.sampled_from([1, 7, 60]), st.sampled_from([5, 8, 200, 1000, 1030, 1700]))
 def test_many_learners_get_what_each_gets_alone(n_learners, d, n):
-    """Whether they have arms of their own, beside each other or apart, or the same; to the last bit."""
+    """Whether each has arms of its own or all have the same; to the last bit."""
     rng = np.random.default_rng(n_learners)
     X = rng.standard_normal((n_learners, n, d))
     matrices = np.triu(rng.standard_normal((n_learners, d, d + 1)))
-    together, apart = multiply(X, matrices, lengths_and_last), multiply(EachOwn(list(X)), matrices, lengths_and_last)
+    batched = multiply(X, matrices, lengths_and_last)
     common = multiply(X[0], matrices, lengths_and_last)
     for i in range(n_learners):
         alone = multiply(X[i], matrices[i], lengths_and_last)
-        for result, beside, by_itself in zip(alone, together, apart, strict=True):
-            assert np.array_equal(result, beside[i])
-            assert np.array_equal(result, by_itself[i])
+        for result, of_batch in zip(alone, batched, strict=True):
+            assert np.array_equal(result, of_batch[i])
         for result, shared in zip(multiply(X[0], matrices[i], lengths_and_last), common, strict=True):
             assert np.array_equal(result, shared[i])
 
@@ -211,7 +209,7 @@ def test_how_rows_lie_in_memory_changes_no_bit(d, n):
     rng = np.random.default_rng(d)
     X, matrices = rng.standard_normal((4, n, d)), np.triu(rng.standard_normal((4, d, d + 1)))
     turned = np.ascontiguousarray(X.swapaxes(1, 2)).swapaxes(1, 2)
-    for arms in (X, turned, EachOwn(list(turned))):
+    for arms in (X, turned):
         for i in range(4):
             for part, alone in zip(
                 multiply(arms, matrices, lengths_and_last), multiply(X[i], matrices[i], lengths_and_last), strict=True
@@ -248,7 +246,7 @@ def test_a_kernel_gets_rows_that_lie_one_after_the_other_however_they_lay(n):
         assert rows.swapaxes(-1, -2).flags.c_contiguous
         return two_columns(columns, rows)
 
-    for rows in (X, turned, X[..., ::2].repeat(2, axis=-1), EachOwn(list(turned)), EachOwn(list(X[..., ::-1]))):
+    for rows in (X, turned, X[..., ::-1], X[..., ::2].repeat(2, axis=-1)):
         multiply(rows, np.ones((2, 6, 2)), kernel)
     for rows in (turned[0], np.ones((n, 12))[:, ::2]):
         multiply(rows, np.ones((6, 2)), kernel)

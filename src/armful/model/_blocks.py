@@ -1,62 +1,45 @@
 """Rows of features times a small matrix, a block of rows at a time."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from armful.checks import FloatArray
 
 BLOCK, WIDE, WIDE_BLOCK = 1024, 64, 512
-"""Rows multiplied at a time, and from `WIDE` features on: a block and its product stay in the processor's cache."""
+"""Rows per product, `WIDE_BLOCK` from `WIDE` features on: a block and its product stay in the processor's cache."""
 
 HALVED = 48
-"""From so many features on it pays to leave out the quarter of a triangle's product that is zero."""
+"""From this many features on, skipping the zero quarter of a product with a triangle is faster."""
 
 CACHED = 2**15
-"""Numbers of a product for many learners that are worked on at a time."""
+"""The largest number of elements of a batched product that is computed at once."""
 
 Results = tuple[FloatArray, ...]
 Kernel = Callable[[FloatArray, FloatArray], Results]
 
 
 def block_size(n_features: int) -> int:
-    """Rows multiplied at a time."""
+    """Return the number of rows per product."""
     return BLOCK if n_features < WIDE else WIDE_BLOCK
 
 
-class EachOwn:
-    """Rows that every learner of a batch has of its own, `(n, d)` each, and that are not copied beside each other."""
-
-    def __init__(self, arrays: Sequence[FloatArray]) -> None:
-        self.arrays = arrays
-        self.shape = (len(arrays), *arrays[0].shape)
-
-    def of(self, learners: slice) -> Self:
-        """The rows of some learners."""
-        return type(self)(self.arrays[learners])
-
-    def rows(self, rows: slice) -> FloatArray:
-        """Some rows of each learner, `(learners, n, d)`."""
-        return np.stack([array[rows] for array in self.arrays])
-
-
 @np.errstate(over="ignore", invalid="ignore")  # faster so than by a with-statement
-def multiply(X: FloatArray | EachOwn, matrix: FloatArray, kernel: Kernel, *, some_of_many: bool = False) -> Results:
-    """What `kernel` makes of the rows of `X @ matrix`, `(..., n, d)` times `(..., d, m)`: each `(..., n)`.
+def multiply(X: FloatArray, matrix: FloatArray, kernel: Kernel, *, some_of_many: bool = False) -> Results:
+    """Return what `kernel` computes from the rows of `X @ matrix`, `(..., n, d)` times `(..., d, m)`: each `(..., n)`.
 
-    The kernel gets both transposed, and makes their product column by column: it is faster so, and sums over columns
-    are too. Equal rows get equal results wherever they stand, so that ties stay ties. BLAS does not promise that: its
-    kernels may sum in another order at the end of a number of rows, or where a thread's share of them ends. What makes
-    it likely is that all blocks have one size (the last overlaps the one before), that a lone short block is
-    filled up with zeros to a multiple of 8 rows, and that `matrix` has two columns or more, since one column goes
-    through another kernel altogether. What makes it certain is that kernels multiply by `product_of`.
-    `some_of_many`: the rows are some of a larger number and get what they would get among all of them, so a short
-    block is filled up to a whole one.
+    The kernel gets both transposed: the product and sums over its columns are faster that way. Equal rows get equal
+    results whatever their index, so that ties stay ties. BLAS does not guarantee that: it may sum in another order at
+    the end of the rows, or at the end of a thread's share of them. It is made likely by blocks of one size (the last
+    overlaps the one before), by padding a single short block with zeros to a multiple of 8 rows, and by a `matrix` of
+    at least two columns, since BLAS has another routine for one column. It is made certain by `product_of`, which
+    kernels multiply with.
 
-    What is not finite in `X`, or overflows, shows in the result; numpy's warnings about it are silenced.
+    `some_of_many`: the rows are a subset of many and get the results that they would get among all of them, so a short
+    block is padded to a whole one. Infinite and NaN features show in the result; numpy's warnings are silenced.
     """
     columns = matrix.swapaxes(-1, -2)
     if matrix.ndim != 3 or X.shape[:-2] not in ((), (len(matrix),)):
@@ -68,24 +51,24 @@ def multiply(X: FloatArray | EachOwn, matrix: FloatArray, kernel: Kernel, *, som
     results: Results = ()
     for begin in range(0, n_learners, at_a_time):
         learners = slice(begin, begin + at_a_time)
-        parts = _by_blocks(_of(X, learners), columns[learners], kernel, some_of_many)
+        parts = _by_blocks(X if X.ndim == 2 else X[learners], columns[learners], kernel, some_of_many)
         results = results or tuple(np.empty((n_learners, *part.shape[1:])) for part in parts)
         _fill_in(results, learners, parts)
     return results
 
 
-def _by_blocks(X: FloatArray | EachOwn, columns: FloatArray, kernel: Kernel, some_of_many: bool) -> Results:
+def _by_blocks(X: FloatArray, columns: FloatArray, kernel: Kernel, some_of_many: bool) -> Results:
     n, size = X.shape[-2], block_size(X.shape[-1])
     lone, multiple = (size, size) if some_of_many else (BLOCK, 8)
     if n <= lone:
-        rows = _rows(X, slice(n))
+        rows = np.ascontiguousarray(X)
         if n % multiple == 0:
             return kernel(columns, rows.swapaxes(-1, -2))
-        return tuple(part[..., :n] for part in kernel(columns, _filled_up(rows, multiple).swapaxes(-1, -2)))
+        return tuple(part[..., :n] for part in kernel(columns, _padded(rows, multiple).swapaxes(-1, -2)))
     results: Results = ()
     for begin in range(0, n, size):
         block = slice(min(begin, n - size), min(begin + size, n))
-        parts = kernel(columns, _rows(X, block).swapaxes(-1, -2))
+        parts = kernel(columns, np.ascontiguousarray(X[..., block, :]).swapaxes(-1, -2))
         results = results or tuple(np.empty((*part.shape[:-1], n)) for part in parts)
         _fill_in(results, (..., block), parts)
     return results
@@ -96,20 +79,8 @@ def _fill_in(results: Results, where: Any, parts: Results) -> None:
         result[where] = part
 
 
-def _of(X: FloatArray | EachOwn, learners: slice) -> FloatArray | EachOwn:
-    if isinstance(X, EachOwn):
-        return X.of(learners)
-    return X if X.ndim == 2 else X[learners]
-
-
-def _rows(X: FloatArray | EachOwn, rows: slice) -> FloatArray:
-    if isinstance(X, EachOwn):
-        return np.ascontiguousarray(X.rows(rows))
-    return np.ascontiguousarray(X[..., rows, :])
-
-
 def lengths_and_last(columns: FloatArray, rows: FloatArray) -> Results:
-    """A kernel: the last column of the product, and the length of each row without it.
+    """Return the last column of the product, and the Euclidean length of each row without it: a kernel.
 
     The matrix must be zero below its diagonal.
     """
@@ -129,18 +100,18 @@ def lengths_and_last(columns: FloatArray, rows: FloatArray) -> Results:
 def product_of(columns: FloatArray, rows: FloatArray, n_threads: tuple[int, ...] | None = None) -> FloatArray:
     """Return `columns @ rows`, `(..., m, d)` times `(..., d, n)`, equal where columns of `rows` are equal.
 
-    `rows` lies in memory as `multiply` gives it to a kernel. Each new shape of product is tried out with equal columns
-    at all n places. Where they do not get equal results, `rows` is multiplied 8 columns at a time, too few to be
-    divided among threads, and where that does not help, one at a time and always at the same place. n_threads: of
-    each BLAS, where the caller has asked already.
+    `rows` has the memory layout in which `multiply` passes it to a kernel. Each new shape of product is tested once
+    with n equal columns. If their results differ, `rows` is multiplied 8 columns at a time, too few to be divided
+    among threads, and if that does not help, one column at a time and always at the same index. n_threads: of each
+    BLAS, if the caller knows it.
     """
     m, d = columns.shape[-2:]
     n, in_rows = rows.shape[-1], columns.strides[-1] <= columns.strides[-2]
     n_threads = _blas_threads() if n_threads is None else n_threads
-    if _place_does_not_matter(m, d, n, in_rows, n_threads):
+    if _index_does_not_matter(m, d, n, in_rows, n_threads):
         return columns @ rows
     product = np.empty((*np.broadcast_shapes(columns.shape[:-2], rows.shape[:-2]), m, n))
-    if n % 8 == 0 and _place_does_not_matter(m, d, 8, in_rows, n_threads):
+    if n % 8 == 0 and _index_does_not_matter(m, d, 8, in_rows, n_threads):
         for begin in range(0, n, 8):
             product[..., begin : begin + 8] = columns @ rows[..., begin : begin + 8]
         return product
@@ -152,11 +123,11 @@ def product_of(columns: FloatArray, rows: FloatArray, n_threads: tuple[int, ...]
 
 
 @cache
-def _place_does_not_matter(m: int, d: int, n: int, in_rows: bool, n_threads: tuple[int, ...]) -> bool:  # noqa: ARG001
-    """Try whether equal columns at n places get equal results from a matrix of this shape and order in memory.
+def _index_does_not_matter(m: int, d: int, n: int, in_rows: bool, n_threads: tuple[int, ...]) -> bool:  # noqa: ARG001
+    """Return whether n equal columns get equal results from a matrix of this shape and memory order.
 
-    BLAS goes by shapes and its number of threads, not by the numbers it multiplies, so a few random columns tell:
-    another order of summation shows in about every other sum, and at least 64 sums are looked at.
+    BLAS decides by shapes and its number of threads, not by the numbers, so a few random columns show it:
+    another order of summation changes about every other sum, and at least 64 sums are compared.
     """
     rng = np.random.default_rng(0)
     for _ in range(1 + 64 // m):
@@ -168,13 +139,13 @@ def _place_does_not_matter(m: int, d: int, n: int, in_rows: bool, n_threads: tup
 
 
 def _blas_threads() -> tuple[int, ...]:
-    """Return the number of threads of each BLAS; none where nobody can change it, since threadpoolctl is not loaded."""
+    """Return the number of threads of each BLAS; empty if threadpoolctl is not loaded: then nothing changes it."""
     return tuple([count() for count in _thread_counters()]) if "threadpoolctl" in sys.modules else ()
 
 
 @cache
 def _thread_counters() -> list[Callable[[], int]]:
-    """For OpenBLAS the function of the library itself: threadpoolctl's own takes 10 times as long."""
+    """Return a counter of threads for each BLAS; OpenBLAS's own function is 10 times as fast as threadpoolctl's."""
     libraries = sys.modules["threadpoolctl"].ThreadpoolController().lib_controllers
     names = [f"{begin}openblas_get_num_threads{end}" for begin in ("", "scipy_") for end in ("", "64_", "_64")]
     return [
@@ -185,7 +156,7 @@ def _thread_counters() -> list[Callable[[], int]]:
 
 
 def row_norms(rows: FloatArray) -> FloatArray:
-    """The Euclidean length of each row: `(..., n, d) -> (..., n)`."""
+    """Return the Euclidean length of each row: `(..., n, d) -> (..., n)`."""
     norms: FloatArray = np.sqrt(np.einsum("...d,...d->...", rows, rows))
     return norms
 
@@ -195,6 +166,6 @@ def _column_squares(product: FloatArray) -> FloatArray:
     return squares
 
 
-def _filled_up(X: FloatArray, multiple: int) -> FloatArray:
+def _padded(X: FloatArray, multiple: int) -> FloatArray:
     missing = -X.shape[-2] % multiple
     return np.concatenate([X, np.zeros((*X.shape[:-2], missing, X.shape[-1]))], axis=-2)

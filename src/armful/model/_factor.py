@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from armful import checks
 from armful.checks import FloatArray
 from armful.errors import PrecisionError
-from armful.model._blocks import EachOwn, row_norms
+from armful.model._blocks import row_norms
 from armful.model._qr import SumOfSquares, diagonal, frozen, inverted, product_of_squares, ridge_root, stacked_root
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -110,11 +110,11 @@ class Factor:
             )
 
 
-def refuse_overflow(rows: FloatArray | EachOwn, *results: FloatArray) -> None:
+def refuse_overflow(rows: FloatArray, *results: FloatArray) -> None:
     """A NaN or infinite feature shows in the results, which are fewer to look at than the features."""
     if math.isfinite(np.vdot(results[0], results[-1])) or all(checks.all_finite(result) for result in results):
         return
-    checks.refuse_not_finite("features", rows.rows(slice(None)) if isinstance(rows, EachOwn) else rows)
+    checks.refuse_not_finite("features", rows)
     raise PrecisionError("a mean or a width is beyond the range of float64; scale the features down")
 
 

@@ -12,7 +12,7 @@ from armful import checks
 from armful.checks import FloatArray
 from armful.errors import FileFormatError
 from armful.files import _npz_format as npz_format
-from armful.model._blocks import EachOwn, lengths_and_last, multiply, product_of
+from armful.model._blocks import lengths_and_last, multiply, product_of
 from armful.model._factor import Factor, refuse_overflow
 from armful.model._observations import check_weights, rows_to_learn, total_weight
 from armful.model._provenance import NO_SOURCES, Sources, begun, joined
@@ -126,16 +126,16 @@ class RidgeState:
         """`sqrt(x' V^-1 x)` for each row: `(..., n)`."""
         return self.mean_and_width(X)[1]
 
-    def mean_and_width(self, X: ArrayLike | EachOwn, *, some_of_many: bool = False) -> tuple[FloatArray, FloatArray]:
+    def mean_and_width(self, X: ArrayLike, *, some_of_many: bool = False) -> tuple[FloatArray, FloatArray]:
         """Both in one pass over `X`. some_of_many: to the last bit as among many other rows (see `blocks`)."""
-        rows = X if isinstance(X, EachOwn) else checks.features(X, self.n_features, finite=False)
+        rows = checks.features(X, self.n_features, finite=False)
         mean, width = multiply(rows, self._solved.inverse, lengths_and_last, some_of_many=some_of_many)
         refuse_overflow(rows, mean, width)
         return mean, width
 
-    def project(self, X: ArrayLike | EachOwn, theta: FloatArray, *, some_of_many: bool = False) -> FloatArray:
+    def project(self, X: ArrayLike, theta: FloatArray, *, some_of_many: bool = False) -> FloatArray:
         """`theta.x` for each row and a `theta` `(..., n_features)` of the caller's: `(..., n)`."""
-        rows = X if isinstance(X, EachOwn) else checks.features(X, self.n_features, finite=False)
+        rows = checks.features(X, self.n_features, finite=False)
         twice = np.stack([theta, theta], axis=-1)
         (values,) = multiply(rows, twice, _first_column, some_of_many=some_of_many)
         refuse_overflow(rows, values)

@@ -1,8 +1,7 @@
-"""Many repetitions of a policy in a world, each step of the loop done for all of them at once."""
+"""Many repetitions of a policy in an environment as one batch: each step of the loop is done for all at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -13,149 +12,119 @@ from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint
 from armful.environments.round import Environment, Round, checked_rounds, draw_rewards
-from armful.model._blocks import EachOwn
-from armful.model.ridge import RidgeState
 from armful.policies import Policy
 from armful.policies._choosing import score_under
 from armful.policies._repetitions import repeated, repetition
 from armful.randomness import Streams, draw_key
-from armful.simulation.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
+from armful.simulation.trajectories import ENVIRONMENT, NOISE, POLICY, Trajectories, generator
 
-KEPT = 31 << 20
-"""Bytes. Once an array of this size was given back to it, the C library of Linux keeps smaller ones for the next time;
-else it takes each from the system anew, page by page. Larger ones it never keeps."""
-
-
-class SeparateArms(Arms):
-    """Arms that every repetition has of its own, copied beside each other only if a policy asks for them."""
-
-    def __init__(self, arms: EachOwn, state: RidgeState) -> None:
-        self.each_own = EachOwn([checks.features(X, state.n_features, finite=False) for X in arms.arrays])
-        self.state, self.caps, self.some_of_many = state, None, False
-        self.refuse_none()
-
-    @cached_property
-    def X(self) -> FloatArray:  # type: ignore[override]
-        """All of them, `(repetitions, n_arms, n_features)`."""
-        return self.each_own.rows(slice(None))
-
-    @property
-    def n_arms(self) -> int:
-        """How many arms each repetition has."""
-        return int(self.each_own.shape[-2])
-
-    @cached_property
-    def mean_and_width(self) -> tuple[FloatArray, FloatArray]:
-        """A few repetitions at a time."""
-        return self.state.mean_and_width(self.each_own)
-
-    def project(self, theta: FloatArray) -> FloatArray:
-        """A few repetitions at a time."""
-        return self.state.project(self.each_own, theta)
+MALLOC_CACHED = 31 << 20
+"""Bytes. Once an array of this size was freed, the C library of Linux keeps freed memory up to this size for the next
+array; otherwise it asks the system each time, page by page. Larger arrays it never keeps."""
 
 
 def run_batched(policy: Policy, environment: Environment, rounds: int, seed: int, repetitions: range) -> Trajectories:
-    """The given repetitions of the loop: see the arms, choose, see the rewards, learn."""
-    np.empty(KEPT, dtype=np.uint8)
+    """Return the trajectories of the given repetitions."""
+    np.empty(MALLOC_CACHED, dtype=np.uint8)
     generators = [generator(seed, i, POLICY) for i in repetitions]
     noises = [generator(seed, i, NOISE) for i in repetitions]
-    worlds = [checked_rounds(environment, rounds, generator(seed, i, WORLD)) for i in repetitions]
+    environments = [checked_rounds(environment, rounds, generator(seed, i, ENVIRONMENT)) for i in repetitions]
     learners = repeated(policy, generators)
     result = Trajectories.empty(len(repetitions), rounds)
-    scene = None
+    batch = None
     for t in range(rounds):
-        scene = Scene.of([next(world) for world in worlds], scene)
-        chosen, present = _filled_up(_choose(learners, scene, generators))
-        rewards = scene.rewards(chosen, noises) * present
-        learners.state = learners.state.learn(scene.rows(chosen), rewards, weights=present)
-        result.regret[:, t] = scene.to_beat - scene.worth(chosen, present)
+        batch = BatchedRound.of([next(each) for each in environments], batch)
+        chosen, present = _padded(_choose(learners, batch, generators))
+        rewards = batch.rewards(chosen, noises) * present
+        learners.state = learners.state.learn(batch.rows(chosen), rewards, weights=present)
+        result.regret[:, t] = batch.best_values - batch.values(chosen, present)
         result.rewards[:, t] = rewards.sum(axis=1)
         result.pulled[:, t] = present.sum(axis=1)
     return result
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
-    """One round as all repetitions see it.
+class BatchedRound:
+    """One round of all repetitions.
 
-    features: `(n_arms, n_features)` where all see the same arms, or what each sees, None where they differ in number.
-    constraint: the common one, None where they differ.
-    to_beat: `(repetitions,)`, what regret is counted from.
+    features: `(n_arms, n_features)` if all repetitions have the same arms, else `(repetitions, n_arms, n_features)`,
+    which the next round overwrites; None if the numbers of arms differ.
+    constraint: the common one, None if they differ.
+    best_values: `(repetitions,)`, what regret is measured against.
     """
 
     rounds: list[Round]
-    features: FloatArray | EachOwn | None
+    features: FloatArray | None
     constraint: Constraint | None
-    to_beat: FloatArray
+    best_values: FloatArray
 
     @classmethod
     def of(cls, rounds: list[Round], previous: Self | None) -> Self:
-        """The scene; what is the same as in the previous round is not worked out again."""
+        """Return the batch; what is the same as in the previous round is not computed again."""
         constraints = [shown.constraint for shown in rounds]
-        arms_stay = previous is not None and all(
-            now.features is then.features for now, then in zip(rounds, previous.rounds, strict=True)
-        )
-        truth_stays = arms_stay and all(
+        before = rounds if previous is None else previous.rounds
+        same_arms = all(now.features is then.features for now, then in zip(rounds, before, strict=True))
+        same_values = same_arms and all(
             now.mean is then.mean and now.constraint == then.constraint and now.objective is then.objective
-            for now, then in zip(rounds, previous.rounds if previous else [], strict=True)
+            for now, then in zip(rounds, before, strict=True)
         )
+        last = None if previous is None else previous.features
         return cls(
             rounds,
-            previous.features if previous and arms_stay else _common_features(rounds),
+            last if previous and same_arms else _common_features(rounds, last),
             constraints[0] if all(each == constraints[0] for each in constraints) else None,
-            previous.to_beat if previous and truth_stays else _to_beat(rounds),
+            previous.best_values if previous and same_values else _best_values(rounds),
         )
 
     def rows(self, chosen: IntArray) -> FloatArray:
-        """The features of the chosen arms: `(repetitions, k, n_features)`."""
-        if isinstance(self.features, np.ndarray):
+        """Return the features of the chosen arms, `(repetitions, k, n_features)`."""
+        if self.features is not None and self.features.ndim == 2:
             return self.features[chosen]
         return np.stack([shown.features[i] for shown, i in zip(self.rounds, chosen, strict=True)])
 
     def rewards(self, chosen: IntArray, noises: Sequence[Generator]) -> FloatArray:
-        """What the chosen arms pay: `(repetitions, k)`."""
+        """Draw the rewards of the chosen arms, `(repetitions, k)`."""
         means, noise = self.means(chosen), self.rounds[0].noise
         if all(shown.noise == noise for shown in self.rounds):
             return draw_rewards(means, noise, draw_key(Streams(noises)), chosen)
         return np.stack([shown.rewards(rng, i) for shown, rng, i in zip(self.rounds, noises, chosen, strict=True)])
 
     def means(self, chosen: IntArray) -> FloatArray:
-        """The true means of the chosen arms: `(repetitions, k)`."""
+        """Return the true means of the chosen arms, `(repetitions, k)`."""
         return np.stack([shown.mean[i] for shown, i in zip(self.rounds, chosen, strict=True)])
 
     @property
     def only_sums(self) -> bool:
-        """Whether sets are worth the sum of their rewards in all repetitions."""
+        """Whether the value of a set is the sum of its rewards in all repetitions."""
         return all(shown.objective is None for shown in self.rounds)
 
-    def worth(self, chosen: IntArray, present: FloatArray) -> FloatArray:
-        """What the chosen sets are worth in true means: `(repetitions,)`."""
+    def values(self, chosen: IntArray, present: FloatArray) -> FloatArray:
+        """Return the values of the chosen sets by the true means, `(repetitions,)`."""
         if not self.only_sums:
             sets = zip(self.rounds, chosen, present, strict=True)
             return np.array([shown.value(members[mark > 0]) for shown, members, mark in sets])
         return np.asarray((self.means(chosen) * present).sum(axis=1))
 
 
-def _choose(learners: Policy, scene: Scene, generators: Sequence[Generator]) -> Sequence[IntArray] | IntArray:
-    """The chosen arms of each repetition."""
-    approximate = learners.is_thompson and scene.constraint is not None and not scene.constraint.always_exact
-    if scene.features is None or scene.constraint is None or not scene.only_sums or approximate:  # `choose` may warn
+def _choose(learners: Policy, batch: BatchedRound, generators: Sequence[Generator]) -> Sequence[IntArray] | IntArray:
+    """Return the chosen arms of each repetition."""
+    approximate = learners.is_thompson and batch.constraint is not None and not batch.constraint.always_exact
+    if batch.features is None or batch.constraint is None or not batch.only_sums or approximate:  # `choose` may warn
         return [
             repetition(learners, i).choose(shown.features, shown.constraint, objective=shown.objective).indices
-            for i, shown in enumerate(scene.rounds)
+            for i, shown in enumerate(batch.rounds)
         ]
-    state, seen = learners.state, scene.features
-    arms = SeparateArms(seen, state) if isinstance(seen, EachOwn) else Arms(seen, state)
-    scores = score_under(learners, arms, scene.constraint).value
+    scores = score_under(learners, Arms(batch.features, learners.state), batch.constraint).value
     if not checks.all_finite(scores):
         i, arm = np.argwhere(~np.isfinite(scores))[0]
         raise ValueError(f"scores must be finite, got {scores[i, arm]} for arm {arm} of repetition {i}")
-    learners._warnings_once.chosen_from(scene.rounds[0].features.shape[0], scene.rounds[0].features.__getitem__)
-    return scene.constraint.best_each(scores, generators, [shown.features for shown in scene.rounds])[0]
+    first = batch.rounds[0].features
+    learners._warnings_once.chosen_from(len(first), first.__getitem__)
+    return batch.constraint.best_each(scores, generators, [shown.features for shown in batch.rounds])[0]
 
 
-def _filled_up(chosen: Sequence[IntArray] | IntArray) -> tuple[IntArray, FloatArray]:
-    """Sets of different sizes as one array `(repetitions, k)`, and 1.0 where an arm is meant, 0.0 where it fills up."""
+def _padded(chosen: Sequence[IntArray] | IntArray) -> tuple[IntArray, FloatArray]:
+    """Return sets of different sizes as one array `(repetitions, k)`, and 1.0 for a member, 0.0 for padding."""
     if isinstance(chosen, np.ndarray):
         return chosen, np.ones(chosen.shape)
     indices = np.zeros((len(chosen), max(len(members) for members in chosen)), dtype=np.int64)
@@ -165,15 +134,19 @@ def _filled_up(chosen: Sequence[IntArray] | IntArray) -> tuple[IntArray, FloatAr
     return indices, present
 
 
-def _common_features(rounds: list[Round]) -> FloatArray | EachOwn | None:
+def _common_features(rounds: list[Round], last: FloatArray | None) -> FloatArray | None:
+    """Return the features of a batch, stacked into the array of the last round where it fits: new memory is slow."""
     first = rounds[0].features
     if all(shown.features is first for shown in rounds):
         return first
-    alike = all(shown.features.shape == first.shape for shown in rounds)
-    return EachOwn([shown.features for shown in rounds]) if alike else None
+    if any(shown.features.shape != first.shape for shown in rounds):
+        return None
+    shape = (len(rounds), *first.shape)
+    stack = last if last is not None and last.shape == shape else np.empty(shape)
+    return np.stack([checks.floats("features", shown.features) for shown in rounds], out=stack)
 
 
-def _to_beat(rounds: list[Round]) -> FloatArray:
+def _best_values(rounds: list[Round]) -> FloatArray:
     first = rounds[0]
     alike = all(
         shown.constraint == first.constraint and shown.mean.size == first.mean.size and shown.objective is None

@@ -1,4 +1,4 @@
-"""The loop: a policy in a world, for many repetitions."""
+"""The simulation loop: a policy in an environment, for many repetitions."""
 
 import copy
 import multiprocessing
@@ -19,21 +19,21 @@ from armful.environments.round import Environment, checked_rounds
 from armful.policies import Choice, Policy
 from armful.policies._repetitions import can_batch
 from armful.simulation._batched import run_batched
-from armful.simulation.trajectories import NOISE, POLICY, WORLD, Trajectories, generator
+from armful.simulation.trajectories import ENVIRONMENT, NOISE, POLICY, Trajectories, generator
 
 BATCH = 50
-"""Repetitions run together. Fixed, so that the result does not depend on the number of workers."""
+"""Repetitions per batch. Fixed, so that the result does not depend on the number of workers."""
 
 
 class Learner(Protocol):
-    """Anything that chooses and learns can be simulated; a `Policy` is simulated faster, many repetitions at once."""
+    """What can be simulated: any class that chooses and learns. A `Policy` is faster: its repetitions are batched."""
 
     def choose(self, X: FloatArray, constraint: Constraint, /) -> Choice:
-        """Choose a set of rows of `X`."""
+        """Return a set of rows of `X` that the constraint allows."""
         ...
 
     def learn(self, features: FloatArray, rewards: FloatArray, /) -> None:
-        """Learn what the chosen arms paid."""
+        """Learn from the rewards of the chosen arms."""
         ...
 
 
@@ -46,12 +46,41 @@ def simulate(
     *,
     workers: int = 1,
 ) -> Trajectories:
-    """Let a policy learn in a world, from what it knows now, in independent repetitions; `policy` stays as it is.
+    """Run a policy in an environment, in independent repetitions.
 
-    Repetition i of every policy under the same `seed` meets the same arms and the same noise, so that policies compare
-    in pairs. `workers` processes share the repetitions; their number does not change the result. A script that asks
-    for more than one needs the usual `if __name__ == "__main__":`, and typing at a prompt is no script.
+    Repetition i of every policy under the same `seed` has the same arms and the same noise, so that policies can be
+    compared in pairs.
 
+    Parameters
+    ----------
+    policy : Policy or any object with `choose` and `learn`
+        Where each repetition starts from; it is not changed.
+    environment : Environment
+        What shows the arms and pays the rewards.
+    rounds : int
+        The number of rounds.
+    repetitions : int
+        The number of independent repetitions.
+    seed : int
+        The seed of all random numbers.
+    workers : int
+        The number of processes that share the repetitions; it does not change the result. A script that asks for more
+        than one needs the usual `if __name__ == "__main__":`; an interactive prompt will not do.
+
+    Returns
+    -------
+    Trajectories
+        Regret, rewards and number of chosen arms, each `(repetitions, rounds)`.
+
+    Raises
+    ------
+    ValueError
+        If an argument cannot be simulated, or policy and environment differ in their number of features.
+    ChildProcessError
+        If a worker process ended before its work was done.
+
+    Examples
+    --------
     >>> from armful import C2UCB
     >>> from armful.environments import Slates
     >>> result = simulate(C2UCB(n_features=10, radius=1.0), Slates(), rounds=20, repetitions=10, seed=0)
@@ -75,7 +104,7 @@ def simulate(
 
 
 def refuse_too_many(repetitions: int, rounds: int, called: str = "runs") -> None:
-    """Refuse more repetitions and rounds than memory holds: regret, rewards, arms pulled, and what is made of them."""
+    """Refuse more repetitions and rounds than memory holds: three arrays, and what is computed from them."""
     checks.fits_in_memory(f"{repetitions} {called} of {rounds} rounds", 7 * repetitions * rounds)
 
 
@@ -87,7 +116,7 @@ def _refuse_without(what: str, given: object, *needed: str) -> None:
 def run_batch(
     policy: Policy | Learner, environment: Environment, rounds: int, seed: int, repetitions: range
 ) -> Trajectories:
-    """The given repetitions, together if the policy can."""
+    """Return the trajectories of the given repetitions, batched if the policy can."""
     if isinstance(policy, Policy) and can_batch(policy):
         return run_batched(policy, environment, rounds, seed, repetitions)
     return Trajectories.joined([run_alone(policy, environment, rounds, seed, i) for i in repetitions])
@@ -96,15 +125,15 @@ def run_batch(
 def run_alone(
     policy: Policy | Learner, environment: Environment, rounds: int, seed: int, repetition: int
 ) -> Trajectories:
-    """One repetition by the plain loop: the truth that `run_batched` is tested against."""
+    """Return one repetition by the plain loop, which `run_batched` is tested against."""
     learner: Any = copy.deepcopy(policy)
     if hasattr(learner, "rng"):
         learner.rng = generator(seed, repetition, POLICY)
     noise = generator(seed, repetition, NOISE)
     result = Trajectories.empty(1, rounds)
-    for t, shown in enumerate(checked_rounds(environment, rounds, generator(seed, repetition, WORLD))):
-        worth = {} if shown.objective is None else {"objective": shown.objective}
-        choice = learner.choose(shown.features, shown.constraint, **worth)
+    for t, shown in enumerate(checked_rounds(environment, rounds, generator(seed, repetition, ENVIRONMENT))):
+        options = {} if shown.objective is None else {"objective": shown.objective}
+        choice = learner.choose(shown.features, shown.constraint, **options)
         rewards = shown.rewards(noise, choice.indices)
         learner.learn(choice.features, rewards)
         result.regret[0, t] = shown.best_value() - shown.value(choice.indices)
@@ -114,14 +143,14 @@ def run_alone(
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes with BLAS at one thread each, so that they do not fight over the cores."""
+    """Yield worker processes with BLAS at one thread each, so that they do not compete for the cores."""
     limits = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     before = {name: os.environ.get(name) for name in limits}
     others = set(multiprocessing.active_children())
     os.environ.update(limits)  # BLAS reads them when a worker starts
     try:
         with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _end_with_the_parent) as pool:
-            with _interrupts_ignored():  # which the workers inherit: an interrupt is for the one who waits for them
+            with _interrupts_ignored():  # inherited by the workers: only the parent handles an interrupt
                 for _ in range(workers):
                     pool.submit(int)
             try:
@@ -145,7 +174,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _end_with_the_parent() -> None:
-    """In a worker: end at once when the process that started it is gone, however it ended."""
+    """End this worker as soon as the process that started it has ended, however it ended."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return

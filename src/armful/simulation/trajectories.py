@@ -1,4 +1,4 @@
-"""What a simulation gives back, and the random numbers it is made of."""
+"""The result of a simulation, and its random streams."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -9,21 +9,27 @@ from numpy.random import Generator, SeedSequence
 
 from armful.checks import FloatArray, IntArray
 
-WORLD, NOISE, POLICY = range(3)
-"""What a repetition's random numbers are for: each has a stream of its own."""
+ENVIRONMENT, NOISE, POLICY = range(3)
+"""The purposes of the random numbers of a repetition: each has its own stream."""
 
 
 def generator(seed: int, repetition: int, purpose: int) -> Generator:
-    """The random numbers of one repetition for one purpose, whoever runs it."""
+    """Return the generator of one repetition for one purpose, the same on whichever worker."""
     return np.random.default_rng(SeedSequence(seed, spawn_key=(repetition, purpose)))
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
-    """What happened, each `(repetitions, rounds)`.
+    """The result of a simulation, per repetition and round.
 
-    regret: how much less the chosen set is worth, in true means, than the best allowed one.
-    rewards: the sum of the rewards seen. pulled: how many arms were chosen.
+    Attributes
+    ----------
+    regret : ndarray of shape (repetitions, rounds)
+        The value of the best allowed set minus that of the chosen one, by the true means.
+    rewards : ndarray of shape (repetitions, rounds)
+        The sum of the observed rewards.
+    pulled : ndarray of shape (repetitions, rounds)
+        The number of chosen arms.
     """
 
     regret: FloatArray
@@ -32,13 +38,13 @@ class Trajectories:
 
     @classmethod
     def empty(cls, repetitions: int, rounds: int) -> Self:
-        """Room for so many."""
+        """Return trajectories of zeros."""
         shape = (repetitions, rounds)
         return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """The repetitions of all parts, in order."""
+        """Return the repetitions of all parts, in order."""
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
     @property

@@ -5,7 +5,7 @@ import numpy as np
 from armful.environments import Environment, Round
 from armful.policies import C2UCB
 from armful.simulation.loop import run_alone, simulate
-from armful.simulation.trajectories import WORLD, generator
+from armful.simulation.trajectories import ENVIRONMENT, generator
 
 
 class EnvironmentContract:
@@ -89,4 +89,4 @@ class EnvironmentContract:
         return C2UCB(n_features=self.environment().n_features, ridge=1.0, radius=1.0)
 
     def _rounds(self) -> list[Round]:
-        return list(self.environment().rounds(self.n_rounds, generator(0, 0, WORLD)))
+        return list(self.environment().rounds(self.n_rounds, generator(0, 0, ENVIRONMENT)))
