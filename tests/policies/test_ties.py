@@ -1,4 +1,4 @@
-"""Arms at a cap are told apart by their estimates; rewards in another unit give the same choices."""
+"""Ties at a cap are broken by the estimate; rewards in another unit give the same choices."""
 
 import numpy as np
 import pytest
@@ -48,10 +48,19 @@ def test_by_the_papers_rule_arms_at_the_cap_are_chosen_at_random():
 
 
 def test_a_cap_set_too_low_does_not_hide_what_was_learned():
-    """The estimate that tells arms apart is not clipped."""
+    """The estimate that breaks ties is not clipped."""
     policy = CappedC2UCB(n_features=D, cap=0.25, radius=1.0, noise=1.0, seed=0)
     policy.learn(np.repeat(np.eye(D), 50, axis=0), np.repeat([0.9, 0.8, 0.7, 0.6], 50))
     assert policy.choose(np.eye(D), TopK(2)).indices.tolist() == [0, 1]
+
+
+def test_a_score_at_a_cap_is_a_millionth_of_the_way_from_the_cap_to_the_estimate():
+    mean, bonus, cap = np.array([0.4, 0.2, -3.0, 0.2]), np.array([1.0, 1.0, 9.0, 0.1]), np.array([1.0, 1.0, 0.5, 1.0])
+    expected = [cap[i] + (mean[i] - cap[i]) / 2**20 for i in range(3)] + [0.2 + 0.1]
+    assert np.allclose(Scores.clipped(mean, bonus, cap).value, expected, rtol=0, atol=1e-15)
+    costs = Scores.uncapped(np.array([-2.0, -1.0, 0.3]), np.array([3.0, 0.5, 0.1])).of_costs()
+    assert np.allclose(costs.value, [-2.0 / 2**20, -0.5, 0.0], rtol=0, atol=1e-15)
+    assert costs.capped.tolist() == [True, False, True]
 
 
 finite = st.floats(-1e3, 1e3)
@@ -117,25 +126,27 @@ def test_where_most_arms_are_capped_the_scan_still_leaves_most_of_them_out(monke
 
 
 class Scaled:
-    """A world with rewards in another unit."""
+    """An environment with rewards in another unit."""
 
-    def __init__(self, world, unit):
-        self.world, self.unit, self.n_features = world, unit, world.n_features
+    def __init__(self, environment, unit):
+        self.environment, self.unit, self.n_features = environment, unit, environment.n_features
 
     def rounds(self, n_rounds, rng):
-        for shown in self.world.rounds(n_rounds, rng):
+        for shown in self.environment.rounds(n_rounds, rng):
             yield Round(shown.features, shown.constraint, self.unit * shown.mean, self.unit * 0.5)
 
 
 @pytest.mark.parametrize("exponent", [10, -10])
 @pytest.mark.parametrize("radius", ["pointwise", "noise", "logdet", "theory"])
-@pytest.mark.parametrize("world", [Slates(n_arms=30), Matchings(n_workers=4, n_tasks=5)], ids=["Slates", "Matchings"])
-def test_rewards_and_cap_in_another_unit_give_the_same_simulation(world, radius, exponent):
+@pytest.mark.parametrize(
+    "environment", [Slates(n_arms=30), Matchings(n_workers=4, n_tasks=5)], ids=["Slates", "Matchings"]
+)
+def test_rewards_and_cap_in_another_unit_give_the_same_simulation(environment, radius, exponent):
     unit = 2.0**exponent
     one, other = (
         armful.simulate(
-            CappedC2UCB(n_features=world.n_features, cap=scale, radius=radius),
-            Scaled(world, scale),
+            CappedC2UCB(n_features=environment.n_features, cap=scale, radius=radius),
+            Scaled(environment, scale),
             rounds=60,
             repetitions=8,
             seed=3,

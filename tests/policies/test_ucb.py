@@ -5,6 +5,7 @@ import pytest
 
 from armful import C2UCB, AtMost, CappedC2UCB, CombLinUCB, TopK
 from armful.model.radius import estimated_noise
+from armful.policies.scores import Scores
 from armful.testing import PolicyContract
 
 
@@ -148,8 +149,8 @@ NORMS = np.linalg.norm(X, axis=1)
 
 
 def at_most(caps):
-    """UCB clipped at caps, where arms are told apart by a millionth of the way to their estimates."""
-    return np.minimum(UCB, (1 - 2.0**-20) * caps + 2.0**-20 * MEAN)
+    """UCB clipped at caps; how ties at a cap are broken is tested in test_ties.py."""
+    return Scores.clipped(MEAN, UCB - MEAN, caps).value
 
 
 @pytest.mark.parametrize(
@@ -263,7 +264,7 @@ def test_the_default_score_is_its_formula(cap, guess, norm):
     mean, width = X @ theta, np.sqrt(np.einsum("ni,ij,nj->n", X, np.linalg.inv(V), X))
     caps = np.linspace(-1.0, 1.5, 9)
     lowest = caps if cap is None else np.minimum(cap, caps)
-    expected = np.minimum(mean + alpha * width, (1 - 2.0**-20) * lowest + 2.0**-20 * mean)
+    expected = Scores.clipped(mean, alpha * width, lowest).value
     assert np.allclose(policy.scores(X, k=3, caps=caps), expected, rtol=1e-10)
 
 

@@ -1,4 +1,4 @@
-"""What the policies with a confidence radius share."""
+"""The options that policies with a confidence radius share."""
 
 from armful import checks
 from armful.model.radius import GUESSED_NOISE, GUESSED_NORM, Noise, NoiseScale, make_radius
@@ -7,15 +7,7 @@ from armful.randomness import Seed
 
 
 class ConfidencePolicy(Policy):
-    """A policy whose bonus is `alpha_t` widths.
-
-    radius: `alpha_t`: a number, `"pointwise"`, `"noise"` or `"sampling"` (heuristics that do well, docs/defaults.md),
-        `"logdet"` (a guarantee, if noise and norm are given) or `"theory"` (the paper's beta_t, larger than that).
-    noise: R, the sub-Gaussian scale of the noise, or `"auto"` to estimate it from the residuals, a heuristic.
-    norm: S, which |theta*| does not exceed; 1 if not given.
-    delta: how often the radius may fail. length: L, which no feature vector exceeds; only `"theory"` uses it.
-    ridge: lambda, or `"theory"` for the paper's `R^2 S^-2 d`; 1 if not given.
-    """
+    """A policy whose bonus is a number of widths, `alpha_t`; the options are those of `C2UCB`."""
 
     def __init__(
         self,
@@ -43,7 +35,7 @@ class ConfidencePolicy(Policy):
         self._warnings_once.noise = NoiseScale(noise, guess)
 
     def _guessed_noise_and_norm(self) -> tuple[float, float]:
-        """Return where an estimate of R starts, and S if it is not given."""
+        """Return the first guess of R for `noise="auto"`, and S if it is not given."""
         return GUESSED_NOISE, GUESSED_NORM
 
 

@@ -15,53 +15,56 @@ SHORTEST, LONGEST = 0.05, 20.0
 """The mean squared length of arms for which a ridge of 1 is meant."""
 
 SAMPLE = 256
-"""Arms whose length is looked at."""
+"""Arms whose length is measured."""
 
 FIRST_REWARDS = 1000
-"""Rewards whose mean is compared with the cap: a wrong unit shows in the first. Each is also looked at alone."""
+"""Rewards whose mean is compared with the cap: a wrong unit shows in the first. Each is also compared by itself."""
 
 FAR_FOR_ONE, FAR_FOR_ALL = 20.0, 10.0
-"""A reward is far above a cap by so many scales of the noise, the mean of all rewards by so many standard errors.
+"""How many scales of the noise one reward, and how many standard errors the mean of all rewards, may exceed the cap.
 Generous, since noise="auto" knows the scale only after some rounds, and may begin at a quarter of it."""
 
 
 class WarningsOnce:
-    """What a policy has yet to say to its user.
+    """Warn of arms or rewards in a unit that was probably not meant, each once.
 
     Parameters
     ----------
-    ridge_is_default: whether the arms are to be looked at, since nobody gave a ridge in their units.
+    ridge_is_default : bool
+        Whether no ridge was given, so that the length of the arms matters.
 
     Attributes
     ----------
-    cap: what no mean reward exceeds, None where the policy knows no such number.
-    noise: the scale of the noise as far as a state knows it.
+    cap : float or None
+        A number that no mean reward exceeds, if the policy knows one.
+    noise : NoiseScale
+        The scale of the noise, as far as a state knows it.
     """
 
     def __init__(self, *, ridge_is_default: bool) -> None:
         self.cap: float | None = None
         self.noise = NoiseScale("auto")
-        self._look_at_arms = ridge_is_default
-        self._look_at_rewards = True
+        self._check_arms = ridge_is_default
+        self._check_rewards = True
         self._under_costs = False
         self._only_gains = True
         self._n, self._total, self._squares = 0, 0.0, 0.0  # of rewards: how many, their sum, the sum of their squares
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Return the same: what was said to the user need not be said by every copy."""
+        """Return the same object: what was warned of once is not repeated by every copy."""
         return self
 
     def chosen_from(
         self, n_arms: int, rows: Callable[[IntArray], FloatArray], *, under_costs: bool = False, stacklevel: int = 3
     ) -> None:
-        """Warn if the first arms that a policy sees are so short or so long that a ridge of 1 does not suit them.
+        """Warn if the first arms are so short or so long that a ridge of 1 does not suit them.
 
-        rows: gives the features of some of the arms. under_costs: whether their rewards will be minus a cost.
+        rows: returns the features of arms by index. under_costs: whether their rewards will be minus a cost.
         """
         self._under_costs = under_costs
-        if not self._look_at_arms:
+        if not self._check_arms:
             return
-        self._look_at_arms = False
+        self._check_arms = False
         sample = (np.arange(min(SAMPLE, n_arms)) + 0.5) * n_arms / min(SAMPLE, n_arms)
         with np.errstate(over="ignore", invalid="ignore"):
             squared = float(np.mean(np.sum(np.asarray(rows(sample.astype(np.int64)), dtype=np.float64) ** 2, axis=-1)))
@@ -74,9 +77,9 @@ class WarningsOnce:
             )
 
     def learned(self, rewards: FloatArray, before: RidgeState) -> None:
-        """Warn of rewards `(k,)` far above what is known of them. before: the state that had not seen them."""
+        """Warn of rewards `(k,)` far above the cap. before: the state before they were learned."""
         cap = 0.0 if self._under_costs else self.cap
-        if cap is None or not self._look_at_rewards or not rewards.size or before.batch:
+        if cap is None or not self._check_rewards or not rewards.size or before.batch:
             return
         if self._n < FIRST_REWARDS:
             self._n += rewards.size
@@ -97,7 +100,7 @@ class WarningsOnce:
             )
 
     def _far_above(self, largest: float, cap: float, before: RidgeState) -> bool:
-        """Whether noise does not explain the largest reward, or the mean of the first ones."""
+        """Return whether noise cannot explain the largest reward, or the mean of the first ones."""
         if largest <= cap:
             return False
         scale = float(self.noise(before))
@@ -106,5 +109,5 @@ class WarningsOnce:
         return largest - cap > FAR_FOR_ONE * scale or total / n - cap > FAR_FOR_ALL * error
 
     def _warn_once(self, message: str) -> None:
-        self._look_at_rewards = False
+        self._check_rewards = False
         warnings.warn(message, stacklevel=4)

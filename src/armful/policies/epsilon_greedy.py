@@ -1,4 +1,4 @@
-"""The estimate, with now and then a round at random."""
+"""Greedy choices, with a random round now and then."""
 
 import numpy as np
 
@@ -10,11 +10,28 @@ from armful.randomness import Seed, arm_normals, draw_key
 
 
 class EpsilonGreedy(Policy):
-    """One coin a round: with probability `epsilon` every arm scores an independent N(0, 1), else `theta.x`.
+    """Score `theta.x`; with probability `epsilon` a round, an independent sample of N(0, 1) for every arm instead.
 
-    Both go through the constraint, so that a round at random is an allowed one. Where rewards are minus a cost (under
-    `Path(costs=True)`) so are the draws: minus the size of a N(0, 1). The paper's experiments use `epsilon=0.05`.
+    Random scores go through the constraint too, so that an exploring round is allowed. Where rewards are minus a cost
+    (`Path(costs=True)`) the scores are `-|N(0, 1)|`. The paper's experiments use `epsilon=0.05, ridge=1.0`.
 
+    Parameters
+    ----------
+    n_features : int
+        The length of a feature vector.
+    epsilon : float, default 0.02
+        The probability of an exploring round, from 0 (greedy) to 1 (random).
+    ridge : float, optional
+        lambda, 1 if not given.
+    seed : int, SeedSequence or Generator, optional
+        For exploring rounds and for ties.
+
+    References
+    ----------
+    Takemura et al. 2021, Table 2.
+
+    Examples
+    --------
     >>> policy = EpsilonGreedy(n_features=2, epsilon=0.0, seed=0)
     >>> policy.learn([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
     >>> policy.scores([[1.0, 0.0], [0.0, 1.0]], k=1)
@@ -30,7 +47,7 @@ class EpsilonGreedy(Policy):
         super().__init__(n_features=n_features, ridge=ridge, seed=seed)
 
     def score(self, arms: Arms, k: int) -> Scores:
-        """The estimate, or noise in an exploring round."""
+        """Return the estimates, or random scores in an exploring round."""
         explore = np.asarray(self.rng.random() < self.epsilon)  # (...)
         noise = arm_normals(draw_key(self.rng, where=explore), arms.places)
         value = np.where(explore[..., None], -np.abs(noise) if arms.only_costs else noise, arms.mean)

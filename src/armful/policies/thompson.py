@@ -1,4 +1,4 @@
-"""Exploring by drawing what might be true."""
+"""Thompson sampling: scores are samples from what might be true."""
 
 import numpy as np
 
@@ -12,11 +12,29 @@ from armful.randomness import Seed, arm_normals, draw_key
 
 
 class ArmwiseThompson(ConfidencePolicy):
-    """Takemura and Ito (2019): score `theta.x + v_t width(x) z`, z an independent N(0, 1) for each arm.
+    """Score `theta.x + v_t width(x) z`, z an independent sample of N(0, 1) for each arm.
 
-    radius: `v_t`; `"sampling"`, half of the noise R, if not given. The paper's experiments use
-    `ridge=d, radius=sqrt(d)`. For the other options see `ConfidencePolicy`.
+    The paper's experiments use `ridge=d, radius=sqrt(d)`.
 
+    Parameters
+    ----------
+    n_features : int
+        The length of a feature vector.
+    ridge : float or "theory", optional
+        lambda, 1 if not given; `"theory"` is the paper's `R^2 S^-2 d`.
+    radius : float or str, default "sampling"
+        v_t: a number, `"sampling"` for R / 2, or another radius of `C2UCB`.
+    noise, norm, delta, length
+        As for `C2UCB`.
+    seed : int, SeedSequence or Generator, optional
+        For the samples and for ties.
+
+    References
+    ----------
+    Takemura and Ito 2019, "An Arm-Wise Randomization Approach to Combinatorial Linear Semi-Bandits", Thompson sampling.
+
+    Examples
+    --------
     >>> policy = ArmwiseThompson(n_features=2, radius=0.0, seed=0)
     >>> policy.learn([[1.0, 0.0]], [1.0])
     >>> policy.scores([[2.0, 0.0]], k=1)
@@ -50,21 +68,21 @@ class ArmwiseThompson(ConfidencePolicy):
         )
 
     def score(self, arms: Arms, k: int) -> Scores:
-        """Mean plus radius times width times a normal draw."""
+        """Return the estimates plus `v_t` widths times a normal sample."""
         mean, width = arms.mean_and_width
-        return Scores.uncapped(mean, self._radius(k) * width * self._drawn(arms))
+        return Scores.uncapped(mean, self._radius(k) * width * self._samples(arms))
 
     def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
-        """A width makes the score larger or smaller, as the draw has it."""
-        (mean, small), (_, large), drawn = low.mean_and_width, high.mean_and_width, self._drawn(low)
-        return mean + self._radius(k) * np.where(drawn < 0, large, small) * drawn
+        """Return the scores at the lowest means: a wider arm scores lower where its sample is negative."""
+        (mean, small), (_, large), samples = low.mean_and_width, high.mean_and_width, self._samples(low)
+        return mean + self._radius(k) * np.where(samples < 0, large, small) * samples
 
     def highest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
-        """A width makes the score larger or smaller, as the draw has it."""
-        (_, small), (mean, large), drawn = low.mean_and_width, high.mean_and_width, self._drawn(low)
-        return mean + self._radius(k) * np.where(drawn < 0, small, large) * drawn
+        """Return the scores at the highest means: a wider arm scores higher where its sample is positive."""
+        (_, small), (mean, large), samples = low.mean_and_width, high.mean_and_width, self._samples(low)
+        return mean + self._radius(k) * np.where(samples < 0, small, large) * samples
 
-    def _drawn(self, arms: Arms) -> FloatArray:
+    def _samples(self, arms: Arms) -> FloatArray:
         return arm_normals(draw_key(self.rng), arms.places)
 
     def _radius(self, k: int) -> FloatArray:
@@ -72,11 +90,27 @@ class ArmwiseThompson(ConfidencePolicy):
 
 
 class CombLinTS(Policy):
-    """Wen et al. (2015): one `theta~ ~ N(theta, sigma^2 V^-1)` a round, score `theta~.x`.
+    """Sample one `theta~ ~ N(theta, sigma^2 V^-1)` a round and score `theta~.x`.
 
-    noise: their sigma; `"auto"`, half of the noise that the residuals show, if not given. ridge: sigma^2 / lambda^2 for
-    their prior N(0, lambda^2 I); 1 if not given. The paper's experiments use `ridge=1.0, noise=1.0`.
+    The paper's experiments use `ridge=1.0, noise=1.0`.
 
+    Parameters
+    ----------
+    n_features : int
+        The length of a feature vector.
+    noise : float or "auto", default "auto"
+        sigma; `"auto"` is half of the noise that the residuals show.
+    ridge : float, optional
+        `sigma^2 / lambda^2` for a prior N(0, lambda^2 I); 1 if not given.
+    seed : int, SeedSequence or Generator, optional
+        For the samples and for ties.
+
+    References
+    ----------
+    Wen et al. 2015, "Efficient Learning in Large-Scale Combinatorial Semi-Bandits", CombLinTS.
+
+    Examples
+    --------
     >>> policy = CombLinTS(n_features=2, seed=0)
     >>> float(policy.scores([[1.0, 0.0], [2.0, 0.0]], k=1) @ [2, -1])
     0.0
@@ -93,8 +127,8 @@ class CombLinTS(Policy):
         self._sigma: Radius = SamplingRadius(noise=NoiseScale("auto")) if noise == "auto" else ConstantRadius(noise)
 
     def score(self, arms: Arms, k: int) -> Scores:
-        """The mean under one drawn theta."""
+        """Return the means under one sampled theta."""
         sigma = np.asarray(self._sigma(self.state, k))[..., None]
-        drawn = self.state.sample(sigma * self.rng.standard_normal(self.n_features))
-        value = arms.project(drawn)
+        sample = self.state.sample(sigma * self.rng.standard_normal(self.n_features))
+        value = arms.project(sample)
         return Scores.uncapped(arms.mean, value - arms.mean, value)

@@ -1,4 +1,4 @@
-"""Optimism in the face of uncertainty: mean plus so many widths."""
+"""Upper confidence bounds: the estimate plus a number of widths."""
 
 import math
 
@@ -15,31 +15,54 @@ from armful.randomness import Seed
 
 
 class C2UCB(ConfidencePolicy):
-    """The paper's Algorithm 1 (Qin et al. 2014): score `theta.x + alpha_t width(x)`.
+    """Score every arm by its upper confidence bound, `theta.x + alpha_t width(x)`.
 
-    With one arm a round it is LinUCB. The paper's experiments use `ridge=d, radius=sqrt(d)`. For the options see
-    `ConfidencePolicy`.
+    With one arm a round it is LinUCB. The paper's experiments use `ridge=d, radius=sqrt(d)`.
 
+    Parameters
+    ----------
+    n_features : int
+        The length of a feature vector.
+    ridge : float or "theory", optional
+        lambda, 1 if not given; `"theory"` is the paper's `R^2 S^-2 d`.
+    radius : float or str, default "pointwise"
+        alpha_t: a number; `"pointwise"`, `"noise"` or `"sampling"`, heuristics that do well (docs/defaults.md);
+        `"logdet"`, a guarantee if noise and norm are given; or `"theory"`, the paper's larger beta_t.
+    noise : float or "auto", default "auto"
+        R, the sub-Gaussian scale of the noise; `"auto"` estimates it from the residuals, a heuristic.
+    norm : float, optional
+        S, a bound on the length of the true coefficients; 1 if not given.
+    delta : float, default 0.1
+        The probability with which the radius may fail.
+    length : float, optional
+        L, a bound on the length of a feature vector; only `radius="theory"` uses it.
+    seed : int, SeedSequence or Generator, optional
+        For ties.
+
+    References
+    ----------
+    Takemura et al. 2021, Algorithm 1, Theorems 2 and 3; first by Qin et al. 2014.
+
+    Examples
+    --------
     >>> policy = C2UCB(n_features=2, ridge=2.0, radius=1.0, seed=0)
     >>> policy.scores([[2.0, 0.0], [0.0, 1.0]], k=1).round(3)
     array([1.414, 0.707])
-
-    Takemura et al. 2021, Algorithm 1, Theorems 2 and 3.
     """
 
     armwise = True
 
     def score(self, arms: Arms, k: int) -> Scores:
-        """Mean plus radius times width."""
+        """Return the estimates plus `alpha_t` widths."""
         mean, width = arms.mean_and_width
         return Scores.uncapped(mean, self._bonus(width, k))
 
     def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
-        """The score grows with mean and width."""
+        """Return the scores at `low`: they grow with mean and width."""
         return self.score(low, k).value
 
     def highest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
-        """The score grows with mean and width."""
+        """Return the scores at `high`: they grow with mean and width."""
         return self.score(high, k).value
 
     def _bonus(self, width: FloatArray, k: int) -> FloatArray:
@@ -48,34 +71,48 @@ class C2UCB(ConfidencePolicy):
 
 
 class CappedC2UCB(C2UCB):
-    """C2UCB that is never more optimistic than what is known to be impossible. It needs a cap.
+    """C2UCB whose scores never exceed what a mean reward can be. It needs a cap: the recommended policy.
 
-    `cap=1.0` when it is made, a number that no arm's mean reward exceeds (1 for a click, 0 for a cost), or
-    `policy.choose(X, constraint, caps=prices)`, one for each arm (the price for a sale), or both.
+    Give `cap`, a number that no arm's mean reward exceeds (1 for a click, 0 for a cost), or `caps` in `choose`, one for
+    each arm (the price for a sale), or both.
 
-    rule="clip": score `min(theta.x + alpha_t width(x), caps)` on every arm, with every cap that was given:
-        cap: B, which no mean reward exceeds.
-        norm: S >= |theta*|, so that S |x| is a cap (and the radius uses it).
-        spread: in no round do the mean rewards of two arms differ by more, so that
-            spread + the smallest optimistic score is a cap (2B, for |mean| <= B).
-        caps: passed to `choose`, one for each arm; infinity where nothing is known.
-        Arms at the cap are told apart by their estimates: each scores a millionth of the way from cap to estimate.
-    rule="paper": the paper's Algorithm 2 to the letter: score `cap` where `width(x)^2 > 1/k`, else
-        `theta.x + alpha_t width(x)`; equal scores are told apart at random.
+    - `rule="clip"` scores `min(theta.x + alpha_t width(x), C)`, C the lowest cap of the arm. Ties at the cap are broken
+      by the estimate (`Scores.clipped`).
+    - `rule="paper"` is the paper's Algorithm 2 to the letter: it scores `cap` where `width(x)^2 > 1/k`, else
+      `theta.x + alpha_t width(x)`. Ties are broken at random.
 
-    Where a cap above 0 is given, `noise="auto"` starts from cap / 2 and `norm`, if not given, is taken to be cap in the
-    radius (not for clipping): so rewards and cap in cents and in euros give the same choices. Otherwise these are 0.5
-    and 1. For the other options see `ConfidencePolicy`.
+    The regret bound of Algorithm 2 holds for both rules under any constraint, with a radius that has a guarantee
+    (docs/theory.md). With large k the paper's rule gives nearly every arm the same score until about d rounds have
+    passed.
 
-    The regret bound of Algorithm 2 holds for both rules, on any constraint, with a radius that has a guarantee
-    (docs/theory.md). "clip" is the default because with large k the paper's rule scores nearly every arm alike until
-    about d rounds have passed.
+    Parameters
+    ----------
+    n_features : int
+        The length of a feature vector.
+    cap : float, optional
+        B, which no mean reward exceeds. Where it is above 0, `noise="auto"` starts from cap / 2 and the norm in the
+        radius is cap if not given, so that the unit of rewards and cap does not matter.
+    rule : {"clip", "paper"}, default "clip"
+        How the cap is used.
+    spread : float, optional
+        How much the mean rewards of two arms of a round differ at most (2B, for |mean| <= B): then
+        `spread + the smallest optimistic score` is a cap too.
+    ridge : float or "theory", optional
+        lambda, 1 if not given; `"theory"` is the paper's `R^2 S^-2 d`.
+    radius, noise, delta, length, seed
+        As for `C2UCB`.
+    norm : float, optional
+        S, a bound on the length of the true coefficients, used in the radius; if given, `S |x|` is a cap too.
 
+    References
+    ----------
+    Takemura et al. 2021, Algorithm 2, Theorem 4.
+
+    Examples
+    --------
     >>> policy = CappedC2UCB(n_features=2, cap=1.0, ridge=2.0, radius=1.0, seed=0)
     >>> policy.scores([[2.0, 0.0], [0.0, 1.0]], k=1).round(3)
     array([1.   , 0.707])
-
-    Takemura et al. 2021, Algorithm 2, Theorem 4.
     """
 
     takes_caps = True
@@ -118,11 +155,11 @@ class CappedC2UCB(C2UCB):
 
     @property
     def needs_caps(self) -> bool:
-        """Whether no cap was given when the policy was made, so that `choose` needs `caps`."""
+        """Whether `choose` needs `caps`, since no cap was given when the policy was made."""
         return self.cap is None and self.norm is None and self.spread is None
 
     def score(self, arms: Arms, k: int) -> Scores:
-        """Mean plus radius times width, capped."""
+        """Return the estimates plus `alpha_t` widths, capped."""
         mean, width = arms.mean_and_width
         bonus = self._bonus(width, k)
         if self.rule == "clip":
@@ -133,7 +170,7 @@ class CappedC2UCB(C2UCB):
         return Scores(mean, bonus, np.where(capped, cap, mean + bonus), capped, np.where(capped, cap, np.inf))
 
     def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
-        """The score grows with mean and width; by the paper's rule an arm may be on either side of the limit."""
+        """Return the scores at `low`; by the paper's rule, of both sides of `width^2 = 1/k` that are possible."""
         lowest = super().lowest_score(low, high, k)
         if self.rule == "clip":
             return lowest
@@ -141,7 +178,7 @@ class CappedC2UCB(C2UCB):
         return np.where(high.mean_and_width[1] ** 2 > 1 / k, np.minimum(lowest, cap), lowest)
 
     def highest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
-        """The score grows with mean and width; by the paper's rule an arm may be on either side of the limit."""
+        """Return the scores at `high`; by the paper's rule, of both sides of `width^2 = 1/k` that are possible."""
         highest = super().highest_score(low, high, k)
         if self.rule == "clip":
             return highest
@@ -174,16 +211,36 @@ class CappedC2UCB(C2UCB):
 
 
 class CombLinUCB(Policy):
-    """Wen et al. (2015): score `theta.x + c sqrt(x' Sigma x)`, Sigma the posterior covariance of theta.
+    """Score `theta.x + c sqrt(x' Sigma x)`, Sigma the posterior covariance of the coefficients.
 
-    radius: c. noise: their sigma, or `"auto"` to estimate it from the residuals. ridge: sigma^2 / lambda^2 for their
-    prior N(0, lambda^2 I); 1 if not given. Their Kalman recursion is the ridge state in other words:
-    `Sigma = sigma^2 V^-1`. The paper's experiments use `ridge=1.0, noise=1.0, radius=sqrt(d)`.
+    The Kalman recursion of its authors gives the ridge state: `Sigma = sigma^2 V^-1`. The paper's experiments use
+    `ridge=1.0, noise=1.0, radius=sqrt(d)`.
 
+    Parameters
+    ----------
+    n_features : int
+        The length of a feature vector.
+    radius : float, default 1.0
+        c, the number of posterior standard deviations.
+    noise : float or "auto", default "auto"
+        sigma, the scale of the noise; `"auto"` estimates it from the residuals.
+    ridge : float, optional
+        `sigma^2 / lambda^2` for a prior N(0, lambda^2 I); 1 if not given.
+    seed : int, SeedSequence or Generator, optional
+        For ties.
+
+    References
+    ----------
+    Wen et al. 2015, "Efficient Learning in Large-Scale Combinatorial Semi-Bandits", CombLinUCB.
+
+    Examples
+    --------
     >>> policy = CombLinUCB(n_features=4, noise=1.0, radius=2.0, seed=0)
     >>> policy.scores([[1.0, 0.0, 0.0, 0.0]], k=1)
     array([2.])
     """
+
+    armwise = True
 
     def __init__(
         self,
@@ -199,17 +256,15 @@ class CombLinUCB(Policy):
         self.noise = check_noise(noise, positive=True)
         self._sigma = NoiseScale(noise)
 
-    armwise = True
-
     def score(self, arms: Arms, k: int) -> Scores:
-        """Mean plus c posterior standard deviations."""
+        """Return the estimates plus c posterior standard deviations."""
         mean, width = arms.mean_and_width
         return Scores.uncapped(mean, self.radius * np.asarray(self._sigma(self.state))[..., None] * width)
 
     def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
-        """The score grows with mean and width."""
+        """Return the scores at `low`: they grow with mean and width."""
         return self.score(low, k).value
 
     def highest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
-        """The score grows with mean and width."""
+        """Return the scores at `high`: they grow with mean and width."""
         return self.score(high, k).value
