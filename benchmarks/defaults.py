@@ -1,4 +1,4 @@
-"""How good the defaults are: every policy untouched in every environment of armful, and in one more.
+"""How good the defaults are: every policy with its defaults in every environment of armful, and in one more.
 
     python benchmarks/defaults.py [--write]     # --write puts the table into docs/defaults.md
 
@@ -48,9 +48,9 @@ class Requests:
 
 @dataclass(frozen=True)
 class Case:
-    """An environment, how long it is played, and a ridge where a user would give one.
+    """An environment, its number of rounds, and a ridge where a user would give one.
 
-    The paper's instances, whose rows reach a length of 2^(k - 1), are played with the paper's ridge.
+    The paper's instances, whose rows reach a length of 2^(k - 1), are run with the paper's ridge.
     """
 
     environment: Any
@@ -60,9 +60,9 @@ class Case:
 
     @cached_property
     def cap(self) -> float:
-        """What someone who knows the rewards would give: 1 for clicks, else by the mean rewards of the arms.
+        """A cap that somebody who knows the rewards would give: 1 for clicks, else by the mean rewards of the arms.
 
-        That is what all but one in a thousand do not exceed in rounds other than those played, rounded up to a digit.
+        All but one in a thousand of these do not exceed it in rounds other than the measured ones; rounded up to a digit.
         """
         rounds = [
             shown

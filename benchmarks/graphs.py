@@ -1,4 +1,4 @@
-"""How long `Assignment` and `Path` take where scipy or networkx, called directly for the same answer, takes 1.
+"""The time of `Assignment` and `Path` divided by that of scipy or networkx, called directly for the same answer.
 
 Medians of interleaved runs on one core, in processor time, which others on the machine disturb less. The direct calls
 get their matrix or graph ready made, and break no ties; armful gets scores, and checks them. Both answers are worth

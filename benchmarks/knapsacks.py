@@ -1,4 +1,4 @@
-"""`Knapsack` beside `scipy.optimize.milp` and a plain dynamic programme, on the families of the literature.
+"""`Knapsack` beside `scipy.optimize.milp` and a plain dynamic program, on the families of the literature.
 
 One line for each family and size: how many times as long `Knapsack` takes as the others, the worst of four instances.
 The table is left out where it would need too much memory, and instances that none finishes in time are only counted.
@@ -16,7 +16,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import armful
 
 MOST_CELLS = 2_000_000_000
-"""Of the plain dynamic programme: a bit for each arm and unit of budget, 250 MB."""
+"""The size limit of the plain dynamic program: a bit for each arm and unit of budget, 250 MB."""
 
 
 def by_armful(instance: Instance, constraint: armful.Knapsack) -> int | None:
@@ -37,7 +37,7 @@ def by_milp(instance: Instance, limit: float) -> int | None:
 
 
 def by_table(instance: Instance) -> int | None:
-    """The textbook's: the best value for every budget, arm by arm, and which arms raised it."""
+    """Return the best set by the textbook: the best value for every budget, arm by arm, and which arms raised it."""
     values, costs, budget = instance
     if values.size * budget > MOST_CELLS:
         return None
@@ -56,12 +56,12 @@ def by_table(instance: Instance) -> int | None:
 
 
 def worth(instance: Instance, chosen: np.ndarray) -> int:
-    """What a set is worth, or -1 if it costs too much."""
+    """Return the value of a set, or -1 if it costs too much."""
     return int(instance.values[chosen].sum()) if int(instance.costs[chosen].sum()) <= instance.budget else -1
 
 
 def timed(*works: Callable[[], int | None]) -> list[tuple[float, int | None]]:
-    """The shortest time of each, in seconds, called in turn up to 9 times or for a second each; and the value."""
+    """Return the shortest time of each in seconds, called in turn up to 9 times or for a second each; and the value."""
     shortest, spent, values = [np.inf] * len(works), [0.0] * len(works), [None] * len(works)
     for _ in range(9):
         for i, work in enumerate(works):

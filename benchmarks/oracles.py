@@ -1,4 +1,4 @@
-"""What choosing costs beside scoring: each constraint at a size that users have, and how it grows over a factor of 8.
+"""The time of choosing beside that of scoring, for each constraint at a realistic size and at an eighth of it.
 
 `share` is the time of the constraint's answer as a part of the whole round (scoring all arms with 50 features, then
 choosing); `growth` how many times longer the answer takes for 8 times the arms. Medians of interleaved runs.

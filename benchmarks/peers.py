@@ -41,7 +41,7 @@ D, ALPHA, RIDGE, SEED = 50, 1.0, 1.0, 1
 SMALL, TRIAL, LARGE = 1_000, 10_000, 1_000_000
 K_SMALL, PER_CENT = 10, 100
 DECISIONS, LONG = 100, 0.2
-"""How many a library makes before it is the next one's turn, unless they take longer than so many seconds."""
+"""How many decisions a library makes in its turn, or fewer if they take longer than this many seconds."""
 ONE, ROUNDS, ON_ALL = "one decision", "repeated rounds", "repeated rounds on all cores"
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
@@ -78,7 +78,7 @@ class Contender:
     growth: ClassVar[int] = 1
     """The time of a round grows with the number of arms to this power, when a fixed share of them is chosen."""
     same_scores: ClassVar[bool] = False
-    """Whether its scores are meant to be armful's."""
+    """Whether its scores should equal armful's."""
 
     def __init__(self, X: np.ndarray, k: int) -> None:
         self.X, self.k = X, k
@@ -91,11 +91,11 @@ class Contender:
         return np.argpartition(scores, len(scores) - self.k)[len(scores) - self.k :]
 
     def learn(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
-        """Learn what was just chosen."""
+        """Learn the rewards of its last choice."""
         raise NotImplementedError
 
     def begin(self, chosen: np.ndarray, rewards: np.ndarray) -> None:
-        """Learn what it did not choose."""
+        """Learn rewards of arms that it did not choose."""
         self.learn(chosen, rewards)
 
 
@@ -330,21 +330,21 @@ CONTENDERS: list[type[Contender]] = [
 
 @dataclass
 class Row:
-    """What was found out about one contender."""
+    """The measurements of one contender."""
 
     kind: type[Contender]
     trouble: str = ""
     shared: float = math.nan
-    """The part of its first choice that is also armful's, both having learned the same."""
+    """The share of its first choice that armful chooses too, after learning the same rewards."""
     difference: float = math.nan
     """The largest difference of a score from armful's, relative to the largest score."""
     full: bool = False
-    """Whether it plays the second job on all the arms."""
+    """Whether it runs the second job on all arms, and not on fewer."""
     times: dict[str, list[float]] = field(default_factory=dict)
 
 
 def first_lesson(environment: Environment) -> tuple[np.ndarray, np.ndarray]:
-    """Some arms and their rewards, to be learned by every contender before it plays."""
+    """Return arms and rewards that every contender learns first."""
     rng = np.random.default_rng(SEED + 1)
     chosen = rng.choice(len(environment.X), size=500, replace=False)
     return chosen, environment.pay(chosen, rng)
@@ -358,7 +358,7 @@ def begin(kind: type[Contender], environment: Environment) -> Contender:
 
 @contextmanager
 def guarded(row: Row) -> Iterator[None]:
-    """A library that fails is reported and does not stop the others; armful must not fail."""
+    """Report a library that fails, without stopping the others; armful must not fail."""
     if row.kind.package == "armful":
         yield
         return
@@ -371,7 +371,7 @@ def guarded(row: Row) -> Iterator[None]:
 
 
 def attempt(row: Row, environment: Environment, limit: float) -> None:
-    """Compare its first choice with armful's, and find out whether it can play with all the arms."""
+    """Compare its first choice with armful's, and estimate whether it can run with all arms."""
     reference = begin(ArmfulPlain, environment)
     begin(row.kind, Environment(SMALL, K_SMALL)).choose()  # importing is not counted
     started = time.perf_counter()
@@ -395,14 +395,14 @@ class Player:
     rng: np.random.Generator
 
     def play(self, times: int) -> float:
-        """Seconds of one round, the mean of so many; of fewer if they take long."""
+        """Return the seconds of one round, as the mean of several; of fewer if they take long."""
         spent = [self.play_once()]
         while len(spent) < times and sum(spent) < LONG:
             spent.append(self.play_once())
         return sum(spent) / len(spent)
 
     def play_once(self) -> float:
-        """Seconds of one round: choosing and learning, not what the environment does in between."""
+        """Return the seconds of one round: choosing and learning, without drawing the rewards."""
         started = time.perf_counter()
         chosen = self.contender.choose()
         chose = time.perf_counter()
@@ -413,7 +413,7 @@ class Player:
 
 
 def players_of(rows: Sequence[Row], environments: dict[bool, Environment]) -> list[Player]:
-    """environments: for those who play in full, and for the others."""
+    """Return a player for each row; `environments` has all arms under True and fewer arms under False."""
     players: list[Player] = []
     for row in rows:
         with guarded(row):
@@ -423,7 +423,7 @@ def players_of(rows: Sequence[Row], environments: dict[bool, Environment]) -> li
 
 
 def interleave(players: Sequence[Player], job: str, n_arms: int, turns: int, *, untimed: int, times: int = 1) -> None:
-    """Let all contenders play in turn, so many rounds each time."""
+    """Let all contenders take turns of several rounds."""
     for turn in range(untimed + turns):
         for player in players:
             row = player.row
@@ -437,7 +437,7 @@ def interleave(players: Sequence[Player], job: str, n_arms: int, turns: int, *, 
 
 
 def shared_by_table(players: Sequence[Player]) -> float:
-    """The part of the Table's choice that the same policy also makes from the plain array, after all the rounds."""
+    """Return the share of the Table's choice that the same policy makes from the plain array too, after all rounds."""
     (contender,) = (player.contender for player in players if isinstance(player.contender, ArmfulTable))
     plain = contender.policy.choose(contender.X, contender.constraint).indices
     return len(np.intersect1d(contender.choose(), plain)) / contender.k
@@ -456,7 +456,7 @@ def ratio(row: Row, reference: Row, job: str) -> float:
 
 @dataclass
 class Report:
-    """The rows, with armful's own two at hand."""
+    """The rows of the table; `plain` and `table` are armful's own."""
 
     rows: list[Row]
     runs: dict[str, int]
@@ -508,16 +508,16 @@ class Report:
                 ),
                 paragraph(
                     f"*Repeated rounds*: the same {LARGE:,} arms in every round, 1 % of them chosen. The first two "
-                    f"rounds are not timed. Median of {self.runs[ROUNDS]} rounds, divided by armful with a `Table`, which "
-                    f"took {rounds:.3f} s. *On all cores* ({len(CORES)}), each library uses threads as it does by default; "
-                    f"the `Table` took {on_all:.3f} s. A `~` is extrapolated from {TRIAL:,} arms, in proportion to the "
-                    "arms (CCB: to arms times slots), because setting up and choosing once from all of them would "
-                    f"take longer than {self.limit:.0f} s."
+                    f"rounds are not timed. Median of {self.runs[ROUNDS]} rounds, divided by armful with a `Table`, "
+                    f"which took {rounds:.3f} s. *On all cores* ({len(CORES)}), each library uses threads as it does "
+                    f"by default; the `Table` took {on_all:.3f} s. A `~` is extrapolated from {TRIAL:,} arms, in "
+                    "proportion to the arms (CCB: to arms times slots), because setting up and choosing once from all "
+                    f"of them would take longer than {self.limit:.0f} s."
                 ),
                 paragraph(
                     f"*Same set*: both learn the same rewards and choose {TRIAL // PER_CENT} from {TRIAL:,} arms; this "
-                    "is the share of the library's choice that armful chooses too. For the `Table` it is the choice from "
-                    "all arms after all rounds. Where scores should be equal, the largest difference is given."
+                    "is the share of the library's choice that armful chooses too. For the `Table` it is the choice "
+                    "from all arms after all rounds. Where scores should be equal, the largest difference is given."
                 ),
                 paragraph(
                     "The libraries do not all do the same thing. Each is used in the way that comes closest to one "
@@ -533,7 +533,7 @@ class Report:
         )
 
     def quartiles(self) -> str:
-        """How much the ratios moved during the run."""
+        """Return the quartiles of the ratios during the run."""
         lines = []
         for job, reference in ((ONE, self.plain), (ROUNDS, self.table), (ON_ALL, self.table)):
             for row in self.rows:
@@ -565,14 +565,14 @@ def agreement(row: Row) -> str:
 
 
 def short(value: float) -> str:
-    """Two digits that matter."""
+    """Return a number with two significant digits."""
     if value < 10:
         return f"{value:.1f}" if value >= 1 else f"{value:.2f}"
     return f"{round(value, 1 - math.floor(math.log10(value))):,.0f}"
 
 
 def draw(report: Report, path: Path) -> None:
-    """One dot for each library and job, on a logarithmic axis; hollow where extrapolated."""
+    """Draw one dot for each library and job, on a logarithmic axis; hollow where extrapolated."""
     import matplotlib as mpl
 
     mpl.use("Agg")

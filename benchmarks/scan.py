@@ -1,4 +1,4 @@
-"""What choosing from many arms costs, in passes: how many times as long as `X @ theta` over the same float64 matrix.
+"""The time of choosing from many arms in passes: divided by that of `X @ theta` over the same float64 matrix.
 
 `X @ theta` runs on one core, beside every measurement; choosing runs on one core, and on all of them. "Plain" scores
 every arm in float64 and chooses, "fresh" is `policy.choose` on an array, "table" on a `Table` of the same arms round
@@ -56,7 +56,7 @@ def plain(policy: armful.Policy, X: np.ndarray, constraint: Any) -> np.ndarray:
 
 
 class Rounds:
-    """Rounds on the same arms, each of them played in all ways."""
+    """Rounds on the same arms, each of them run in every way."""
 
     def __init__(self, X: np.ndarray, theta: np.ndarray, constraint: Any, make: Callable[[int], armful.Policy]) -> None:
         self.X, self.theta, self.constraint = X, theta, constraint
@@ -64,7 +64,7 @@ class Rounds:
         self.rng = np.random.default_rng(1)
         self.passes: dict[str, list[float]] = {}
         self.over_plain: list[float] = []
-        """Of every round on the table on one core: its time over that of the plain computation in the same round."""
+        """For every round on the table on one core: its time divided by that of the plain computation."""
         self.played = 0
 
     def play(self, rounds: int, *, skipped: int = 2, ways: tuple[str, ...] = ("plain", "fresh", "table")) -> None:
@@ -207,7 +207,7 @@ def memory() -> None:
 
 
 def peak(job: str, n: int, path: Path) -> str:
-    """What a process of its own says of its memory."""
+    """Measure the memory in a separate process."""
     command = [sys.executable, __file__, "--job", job, str(n), str(path)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -230,13 +230,13 @@ def run_job(job: str, n: int, path: Path) -> None:
 
 
 def own_peak() -> float:
-    """MiB of memory at most. `getrusage` would count what the process had that started this one."""
+    """Return the peak memory in MiB. `getrusage` would include that of the parent process."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 class Stream:
-    """Customers as an Arrow stream, drawn as they are asked for."""
+    """Customers as an Arrow stream, drawn when they are read."""
 
     def __init__(self, n: int) -> None:
         self.n = n

@@ -1,4 +1,4 @@
-"""How much faster repetitions run together than by a plain loop, per core: ratios from one interleaved run.
+"""The time of a plain loop divided by that of repetitions in a batch, on one core: ratios from one interleaved run.
 
 Three loops play the same rounds: `together` is what `armful.simulate` does, `alone` is armful's own plain loop (choose
 and learn, one repetition after the other), `bare` is the least numpy that C2UCB can be written in, with no checks at
@@ -36,7 +36,7 @@ class Plain:
     stay: bool
     n_features: int = D
     drawing: float = 0.0
-    """Seconds in which arms were drawn."""
+    """The seconds spent on drawing arms."""
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
         theta = rng.standard_normal(D) / math.sqrt(D)
@@ -74,12 +74,12 @@ def bare_loop(environment: Plain, rounds: int) -> FloatArray:
 
 
 def plain_loop(policy: C2UCB, environment: Plain, rounds: int) -> object:
-    """armful's own, one repetition after the other."""
+    """Run armful's own loop, one repetition after the other."""
     return [run_alone(policy, environment, rounds, SEED, i) for i in range(REPETITIONS)]
 
 
 def seconds(work: Callable[[], object], environment: Plain) -> tuple[float, float]:
-    """How long it takes, and how long without what the environment does."""
+    """Return the seconds with and without the time of the environment."""
     begin, environment.drawing = time.perf_counter(), 0.0
     work()
     spent = time.perf_counter() - begin

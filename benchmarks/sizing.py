@@ -1,4 +1,4 @@
-"""What a round over N arms should cost, here and on a cluster: a calculation from constants that were measured.
+"""The time of a round with N arms, here and on a cluster: calculated from measured constants.
 
 Prints the sizing table of docs/scale.md. Constants are in `Machine`; put in those of your own machines.
 """

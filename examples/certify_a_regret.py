@@ -1,4 +1,4 @@
-"""Measured regret beside what can be proved of it: the certificate of a trajectory, and the bounds of theory.
+"""Measured regret beside what is proved: the certificate of the run, and the regret bounds.
 
 The environment is the second half of the paper's grouped instance: one arm doubles each round, promises ever more and
 pays nothing, and comes only with k - 1 poor arms. More sizes: python certify_a_regret.py 2 4 8 16 32

@@ -1,4 +1,4 @@
-"""Slates that are not ten times the same thing: variety and topics as part of what a set is worth."""
+"""Slates that are not ten times the same thing: variety and topics as part of the value of a set."""
 
 import argparse
 

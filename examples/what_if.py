@@ -1,4 +1,4 @@
-"""Why these customers, what each limit costs, and what a change of the house's rules would be worth."""
+"""Why these customers were chosen, what each limit costs, and what a changed limit would bring."""
 
 import argparse
 
