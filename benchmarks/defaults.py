@@ -62,7 +62,7 @@ class Case:
     def cap(self) -> float:
         """A cap that somebody who knows the rewards would give: 1 for clicks, else by the mean rewards of the arms.
 
-        All but one in a thousand of these do not exceed it in rounds other than the measured ones; rounded up to a digit.
+        All but one in a thousand of these are below it, in other rounds than the measured ones; rounded up to a digit.
         """
         rounds = [
             shown
