@@ -108,7 +108,7 @@ def test_a_mistake_in_a_class_of_ones_own_gets_one_sentence(own, sentence, tmp_p
 
 
 @pytest.mark.slow
-def test_a_world_without_k_is_named_by_its_rounds(tmp_path):
+def test_an_environment_without_k_is_named_by_its_rounds(tmp_path):
     (tmp_path / "plan.toml").write_text(
         "runs = 2\nsizes = [{ k = 2, rounds = 3 }, { k = 3, rounds = 4 }]\n"
         "[policies.C2UCB]\n[environments.Slates]\n[environments.Routes]\n"

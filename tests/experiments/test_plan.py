@@ -6,7 +6,7 @@ import pytest
 from armful import checks
 from armful.experiments import Plan, Recipe, read_plan, recipe
 from armful.experiments._comparison import check
-from armful.experiments.plan import EXAMPLE
+from armful.experiments._example import EXAMPLE
 from armful.experiments.running import run_cell
 
 TINY = Plan(
@@ -88,7 +88,7 @@ def test_an_option_that_no_plan_could_hold_is_refused():
         cell.key()
 
 
-def test_a_world_without_an_option_k_is_run_once_for_each_number_of_rounds():
+def test_an_environment_without_an_option_k_is_run_once_for_each_number_of_rounds():
     plan = replace(TINY, environments={**TINY.environments, "town": Recipe("Routes")}, sizes=[(2, 5), (3, 5), (3, 8)])
     check(plan)
     assert plan.sizes_in("slates") == [(2, 5), (3, 5), (3, 8)]

@@ -73,11 +73,11 @@ def test_the_bounds_stand_beside_the_regret_they_bound(small):
 
 
 def test_the_campaign_caps_at_its_own_bound():
-    (world,) = {cell.environment_recipe.options["bound"] for cell in Protocol().campaign_cells()}
+    (bound,) = {cell.environment_recipe.options["bound"] for cell in Protocol().campaign_cells()}
     caps = {
         cell.policy_recipe.options["cap"] for cell in Protocol().campaign_cells() if "cap" in cell.policy_recipe.options
     }
-    assert caps == {world}
+    assert caps == {bound}
 
 
 @pytest.mark.parametrize("k", [2, 3, 32])

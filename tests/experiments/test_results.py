@@ -41,7 +41,7 @@ def test_one_run_has_no_standard_error():
     assert math.isnan(result(10, [1.0]).stderr)
 
 
-def test_the_table_has_no_k_for_a_world_without_one(tmp_path):
+def test_the_table_has_no_k_for_an_environment_without_one(tmp_path):
     write_table(tidy([result(20, [1.0], k=0), result(20, [2.0], k=5)], "type"), tmp_path / "regret")
     with (tmp_path / "regret.csv").open() as file:
         assert [row["k"] for row in csv.DictReader(file)] == ["", "5"]

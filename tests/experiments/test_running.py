@@ -71,9 +71,9 @@ def test_nothing_half_written_is_left_behind(tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_world_with_an_objective_gives_a_regret_counted_from_the_ratios_share(tmp_path):
-    world = Recipe("Slates", {"n_arms": 8, "n_features": 4, "variety": 1.0})
-    plan = replace(TINY, environments={"varied": world}, sizes=[(3, 4)])
+def test_an_environment_with_an_objective_gives_a_regret_counted_from_the_ratios_share(tmp_path):
+    varied = Recipe("Slates", {"n_arms": 8, "n_features": 4, "variety": 1.0})
+    plan = replace(TINY, environments={"varied": varied}, sizes=[(3, 4)])
     for result in run_cells(plan.cells(), tmp_path):
         policy = next(c for c in plan.cells() if c.policy == result.policy).policy_recipe.make(n_features=4)
         direct = simulate(policy, Slates(n_arms=8, n_features=4, k=3, variety=1.0), rounds=4, repetitions=3, seed=0)

@@ -86,8 +86,8 @@ def with_policy(kind):
     return replace(TINY, policies={"mine": Recipe(kind)}, sizes=[(3, 8)])
 
 
-def with_world(kind):
-    return replace(TINY, environments={"world": Recipe(kind)}, policies={"mine": Recipe("C2UCB")}, sizes=[(3, 8)])
+def with_environment(kind):
+    return replace(TINY, environments={"town": Recipe(kind)}, policies={"mine": Recipe("C2UCB")}, sizes=[(3, 8)])
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_a_line_in_another_file_of_the_users_is_told_too(tmp_path, monkeypatch):
         "    n_features = 2\n    def rounds(self, n_rounds, rng):\n        yield Round(np.eye(2), Rule(), np.ones(2))\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    told = r"^mine in world with T = 8: KeyError: 1 \(rules.py, line 4, in Rule.best\)$"
+    told = r"^mine in town with T = 8: KeyError: 1 \(rules.py, line 4, in Rule.best\)$"
     with pytest.raises(ValueError, match=told):
-        run_cells(with_world(f"{tmp_path / 'town.py'}:Town").cells(), tmp_path / "cells")
+        run_cells(with_environment(f"{tmp_path / 'town.py'}:Town").cells(), tmp_path / "cells")
 
 
 def test_a_mistake_without_words_is_called_by_its_name(tmp_path):
@@ -158,10 +158,10 @@ def test_what_armful_cannot_use_is_told_with_the_class_and_the_line_of_armful(fi
         run_cells(with_policy(f"{file}:{name}").cells(), tmp_path)
 
 
-def test_what_the_rounds_of_a_world_raise_is_told_with_its_line(file, tmp_path):
-    sentence = rf"^mine in world .*TypeError: .* \(own.py, line {line_of('yield from None')}, in World.rounds\)$"
+def test_what_the_rounds_of_an_environment_raise_is_told_with_its_line(file, tmp_path):
+    sentence = rf"^mine in town .*TypeError: .* \(own.py, line {line_of('yield from None')}, in World.rounds\)$"
     with pytest.raises(ValueError, match=sentence):
-        run_cells(with_world(f"{file}:World").cells(), tmp_path)
+        run_cells(with_environment(f"{file}:World").cells(), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_the_rounds_of_a_world_raise_is_told_with_its_line(file, tmp_path):
             with_policy("own.py:Init"),
             rf"own.py:Init: KeyError: 'x' \(own.py, line {line_of('self.x')}, in Init.__init__",
         ),
-        (with_world("own.py:Features"), r"^environment 'world': KeyError: 'x' \(own.py, line \d+, in Features"),
+        (with_environment("own.py:Features"), r"^environment 'town': KeyError: 'x' \(own.py, line \d+, in Features"),
     ],
 )
 def test_what_can_be_seen_before_anything_runs_is(file, monkeypatch, plan, sentence):

@@ -1,23 +1,23 @@
-"""The command line: it translates, and decides nothing."""
+"""The command line: a thin layer over `armful.experiments`."""
 
 import sys
 
 
 def main() -> None:
-    """Run `armful`; its version and the example plan need no extra."""
+    """Run `armful`. `--version` and `compare --example` need no extra."""
     arguments = sys.argv[1:]
     if arguments == ["--version"]:
-        from armful import __version__  # noqa: PLC0415 - each door loads what it needs alone
+        from armful import __version__  # noqa: PLC0415 - import no more than the command needs
 
         print(f"armful {__version__}")
         return
     if arguments == ["compare", "--example"]:
-        from armful.experiments.plan import EXAMPLE  # noqa: PLC0415
+        from armful.experiments._example import EXAMPLE  # noqa: PLC0415
 
         print(EXAMPLE, end="")
         return
     try:
-        import matplotlib  # noqa: F401, PLC0415 - asked for here so that a missing extra is one sentence
+        import matplotlib  # noqa: F401, PLC0415 - imported here so that a missing extra is one sentence
         import pyarrow  # noqa: F401, PLC0415
         import rich  # noqa: F401, PLC0415
         import typer  # noqa: F401, PLC0415

@@ -1,4 +1,4 @@
-"""The `armful` command and how it fails: with one clear sentence."""
+"""The `armful` command, which reports errors in one sentence."""
 
 import sys
 from io import TextIOWrapper
@@ -21,8 +21,8 @@ app.command()(experiments.reproduce)
 app.command()(experiments.compare)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(show: bool) -> None:
+    if show:
         typer.echo(f"armful {armful.__version__}")
         raise typer.Exit
 
@@ -37,10 +37,10 @@ def _options(
 
 
 def run() -> None:
-    """The command, with what a user can mend told in one sentence."""
+    """Run the command; errors that a user can fix are printed as one sentence."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no ± shall not stop anything
+            stream.reconfigure(errors="replace")  # an encoding without ± must not stop anything
     try:
         app(prog_name="armful")
     except (ValueError, ArithmeticError, OSError, ModuleNotFoundError) as error:

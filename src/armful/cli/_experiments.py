@@ -3,47 +3,52 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from armful.cli._tables import show
 from armful.experiments import _comparison as comparison
 from armful.experiments import _report as report
 from armful.experiments import _reproduction as reproduction
 from armful.experiments._cluster import connect_cluster
+from armful.experiments._example import EXAMPLE
 from armful.experiments._verdict import too_few_runs, verdict
-from armful.experiments.plan import EXAMPLE, read_plan, size_name
+from armful.experiments.plan import read_plan, size_name
 from armful.experiments.results import Result
-from armful.experiments.running import Processes, Runner, run_cells
+from armful.experiments.running import Processes, Progress, Runner, run_cells
+from armful.tables._progress import progress_bar
 
 Workers = Annotated[
-    int | None, typer.Option(help="Processes to use; all cores if not given. Results do not depend on it.", min=1)
+    int | None, typer.Option(help="Number of processes; all cores by default. Results do not depend on it.", min=1)
 ]
-Out = Annotated[Path, typer.Option(help="Folder for the results; it is made if it is not there.")]
+Out = Annotated[Path, typer.Option(help="Folder for the results, created if it does not exist.")]
 
 
 def reproduce(
-    sizes: Annotated[str, typer.Option(help="Values of k, separated by commas; T is 20 k.")] = "",
-    runs: Annotated[int, typer.Option(help="Repetitions of each.", min=1)] = 100,
+    sizes: Annotated[
+        str,
+        typer.Option(help="Numbers k of arms chosen in a round, separated by commas; T = 20 k rounds."),
+    ] = "",
+    runs: Annotated[int, typer.Option(help="Repetitions of every policy at every size.", min=1)] = 100,
     workers: Workers = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
     out: Out = Path("armful-reproduction"),
     full: Annotated[
         bool,
         typer.Option(
-            "--full", help="The whole protocol: size 32 too (if --sizes is not given), and the worst of 16 theta*."
+            "--full", help="The whole protocol: k = 32 too (unless --sizes is given), and the worst of 16 theta*."
         ),
     ] = False,
 ) -> None:
     """Reproduce the experiments of Takemura et al. (AAAI 2021), and two beyond them.
 
-    Writes figures (PNG, SVG), tables (CSV, Parquet) and report.html. Interrupted, it goes on where it was.
+    Writes figures (PNG, SVG), tables (CSV, Parquet) and report.html.
+    After an interrupt the same command goes on where it stopped.
 
     Example: armful reproduce --sizes 2,4,8 --runs 20 --out quick
     """
@@ -71,8 +76,8 @@ def compare(
 ) -> None:
     """Compare policies, yours or armful's, in environments and sizes of your choice.
 
-    Writes results.csv and .parquet, a figure for each environment, and report.html. Interrupted, it goes on where it
-    was.
+    Writes results.csv and .parquet, a figure for each environment, and report.html.
+    After an interrupt the same command goes on where it stopped.
 
     Example: armful compare --example > plan.toml && armful compare plan.toml
     """
@@ -80,16 +85,16 @@ def compare(
         typer.echo(EXAMPLE, nl=False)
         return
     if plan is None:
-        raise ValueError("which plan? Give a file, or --example to print one to start from")
-    wanted = read_plan(plan)
-    comparison.check(wanted)
-    cells = wanted.cells()
+        raise ValueError("which plan? Give a TOML file, or --example to print one to start from")
+    compared = read_plan(plan)
+    comparison.check(compared)
+    cells = compared.cells()
     with _runner(workers, cluster) as runner:
         out.mkdir(parents=True, exist_ok=True)
         with _progress("comparing", len(cells)) as advance:
             results = run_cells(cells, out / "cells", runner=runner, progress=advance)
-    report_path = comparison.write(wanted, results, out)
-    show(comparison.standings(wanted, results), Console(highlight=False))
+    report_path = comparison.write(compared, results, out)
+    show(comparison.standings(compared, results), Console(highlight=False))
     typer.echo(f"report: {report_path}")
 
 
@@ -97,7 +102,7 @@ def _runner(workers: int | None, cluster: str | None) -> AbstractContextManager[
     if cluster is None:
         return nullcontext(Processes(workers or os.cpu_count() or 1))
     if workers is not None:
-        raise ValueError("--workers is for processes on this machine, and a cluster has its own; leave one of them out")
+        raise ValueError("--workers is for processes on this machine, --cluster for the workers of a cluster: give one")
     return connect_cluster(cluster)
 
 
@@ -109,41 +114,31 @@ def _sizes(text: str) -> list[int]:
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[Result | None], None]]:
-    """A progress bar, and a word of comfort when it is interrupted."""
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[last]}", markup=False),
-        console=Console(stderr=True),
-    )
-    task = bar.add_task(what, total=total, last="")
-
-    def advance(result: Result | None) -> None:
-        done = () if result is None else (result.environment, result.policy, size_name(result.k, result.rounds))
-        bar.update(task, advance=1, last=", ".join(done))
-
+def _progress(description: str, total: int) -> Iterator[Progress]:
+    """Draw a progress bar, and end with a sentence when the command is interrupted."""
     try:
-        with _terminated_like_interrupted(), bar:
-            yield advance
-    except KeyboardInterrupt as stop:
+        with _sigterm_as_interrupt(), progress_bar(description, total) as advance:
+            yield lambda result: advance(1, "" if result is None else _cell_name(result))
+    except KeyboardInterrupt as interrupt:
         typer.echo("armful: stopped; what is finished is kept, the same command goes on from there", err=True)
-        raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
+        raise typer.Exit(143 if isinstance(interrupt, _Terminated) else 130) from None
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM came: stop as after an interrupt, so that no worker is left behind."""
+def _cell_name(result: Result) -> str:
+    return ", ".join([result.environment, result.policy, size_name(result.k, result.rounds)])
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM was received: stop as after Ctrl-C, so that no worker process is left."""
 
 
 @contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    def stop(*_: object) -> None:
-        raise Terminated
+def _sigterm_as_interrupt() -> Iterator[None]:
+    def interrupt(*_: object) -> None:
+        raise _Terminated
 
-    before = signal.signal(signal.SIGTERM, stop)
+    previous = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)

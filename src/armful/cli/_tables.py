@@ -1,4 +1,4 @@
-"""The tables of a comparison in the terminal."""
+"""The tables of a comparison, printed in the terminal."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,23 +12,23 @@ from armful.experiments._standing import Standing
 from armful.experiments.plan import size_name
 
 COLUMN = 20
-"""Characters that a size takes at most."""
+"""Width in characters of a column of one size."""
 
 LEGEND = """\
 Regret and its standard error: lower is better.
-* the lowest, or not told apart from it by these runs (pairs, 95 %).
+* the lowest, or not clearly above it in these runs (paired, 95 %).
 """
 
 
 def show(standings: Sequence[Standing], console: Console) -> None:
-    """Print a table for each environment, in parts where the terminal is too narrow for all sizes."""
+    """Print a table for each environment, split where the terminal is too narrow for all sizes."""
     for standing in standings:
-        for sizes in _that_fit(standing, console.width):
+        for sizes in _sizes_that_fit(standing, console.width):
             console.print(_table(standing, sizes))
     console.print(Text(LEGEND))
 
 
-def _that_fit(standing: Standing, width: int) -> Iterator[list[tuple[int, int]]]:
+def _sizes_that_fit(standing: Standing, width: int) -> Iterator[list[tuple[int, int]]]:
     longest = min(max(len(policy) for policy in standing.policies), width // 2)
     n = max(1, (width - longest - 4) // COLUMN)
     for begin in range(0, len(standing.sizes), n):
@@ -36,7 +36,7 @@ def _that_fit(standing: Standing, width: int) -> Iterator[list[tuple[int, int]]]
 
 
 def _table(standing: Standing, sizes: Sequence[tuple[int, int]]) -> Table:
-    """Names are texts, so that nothing in them is taken for markup."""
+    """Return a table; names are `Text`, so that nothing in them is taken for markup."""
     table = Table(title=Text(standing.environment), title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
     table.add_column("policy", overflow="fold")
     for size in sizes:

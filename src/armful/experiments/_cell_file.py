@@ -1,4 +1,4 @@
-"""One file for each finished cell, believed only if it is what was written for this very cell."""
+"""One file for each finished cell, loaded only if it is unchanged and belongs to that cell."""
 
 import hashlib
 import json
@@ -18,10 +18,9 @@ def save(result: Result, cell: Cell, path: Path) -> None:
 
 
 def load(cell: Cell, path: Path) -> Result | None:
-    """Return the saved result of `cell`, under the names that it has now.
+    """Return the saved result of `cell`, under its present names; None if it must run again.
 
-    None where there is no file, or one that is damaged, was edited, or belongs to another cell: then the cell is to
-    run again.
+    That is if there is no file, or one that is damaged, was edited, or belongs to another cell.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

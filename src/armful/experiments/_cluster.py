@@ -52,7 +52,7 @@ class ClusterRunner(DaskRunner):
     when_gone = "what is finished is kept and need not run again"
 
     def run(self, cells: Sequence[Cell], /) -> Outcomes:
-        """Run all of `cells`."""
+        """Run all cells."""
         for kind in sorted({recipe.kind for cell in cells for recipe in cell.recipes}):
             find(kind)  # an error on this machine gets the same message as without a cluster
         versions = installed()

@@ -1,4 +1,4 @@
-"""Figures: first what is drawn, a plain record, then the drawing."""
+"""Figures: first a plain record of what is drawn, then the drawing."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Figure:
-    """What is drawn."""
+    """Title, labels and lines of a figure."""
 
     title: str
     x_label: str
@@ -58,18 +58,18 @@ class Figure:
 
 
 def style_of(policies: Iterable[str]) -> dict[str, int]:
-    """A style for each policy, the same in all figures of a report."""
+    """Return a style for each policy, the same in all figures of a report."""
     return {policy: i for i, policy in enumerate(dict.fromkeys(policies))}
 
 
 def regret_by_size(results: Sequence[Result], title: str) -> Figure:
-    """Regret against the number of arms pulled, a line for each policy."""
+    """Return the figure of regret against the number of arms pulled, a line for each policy."""
     pulled = "arms pulled, kT" if all(r.pulled == r.k * r.rounds for r in results) else "arms pulled"
     return Figure(title, pulled, "regret", _lines(results, lambda r: (r.pulled, r.mean, r.stderr)))
 
 
 def regret_by_round(results: Sequence[Result], title: str) -> Figure:
-    """Cumulative regret after each round, a line for each policy."""
+    """Return the figure of cumulative regret after each round, a line for each policy."""
     lines = [Line(r.policy, list(range(1, r.rounds + 1)), r.curve, r.curve_stderr) for r in results]
     return Figure(title, "round", "regret so far", lines)
 
@@ -111,7 +111,7 @@ def _draw_line(line: Line, axes: Axes, style: int) -> None:
 
 
 def _marked(n_points: int, style: int) -> IntArray:
-    """Which points get a marker and an error bar: all of a few, some of many, at places of its own for each style."""
+    """Return the points with a marker and an error bar: all of a few, some of many, different ones for each style."""
     if n_points <= 10:
         return np.arange(n_points)
     fractions = (np.arange(7) + style % len(MARKERS) / len(MARKERS)) / 7
@@ -119,8 +119,8 @@ def _marked(n_points: int, style: int) -> IntArray:
 
 
 def _scale(figure: Figure, axes: Axes) -> None:
-    """Log axes where all is positive, with ticks at round numbers."""
-    x = [place for line in figure.lines for place in line.x]
+    """Set log axes where everything is positive, with ticks at round numbers."""
+    x = [value for line in figure.lines for value in line.x]
     y = [height for line in figure.lines for height in (*line.y, *np.add(line.y, np.nan_to_num(line.spread)))]
     log_x, log_y = min(x) > 0, figure.log_y and min(y) > 0
     axes.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
@@ -129,25 +129,27 @@ def _scale(figure: Figure, axes: Axes) -> None:
     bottom, top = axes.get_ylim()
     if log_y:  # an error bar that reaches down to zero must not flatten everything else
         axes.set_ylim(max(bottom, min(y) / 2), min(top, max(y) * 2))
-    ticks_x = _own_ticks(x) or round_numbers(*axes.get_xlim(), log=log_x, most=8)
+    ticks_x = _data_ticks(x) or round_numbers(*axes.get_xlim(), log=log_x, most=8)
     ticks_y = round_numbers(*axes.get_ylim(), log=log_y, most=6)
     for axis, ticks in ((axes.xaxis, ticks_x), (axes.yaxis, ticks_y)):
         axis.set_ticks(ticks, labels=[f"{tick:,.10g}" for tick in ticks])
         axis.set_minor_locator(NullLocator())
 
 
-def _own_ticks(values: Sequence[float]) -> list[float]:
-    """The values themselves if they are few, short to write and apart on a log axis; else none."""
+def _data_ticks(values: Sequence[float]) -> list[float]:
+    """Return the values themselves if they are few, short to write and apart on a log axis; else none."""
     own = sorted(set(values))
     if not 2 <= len(own) <= 8 or own[0] <= 0 or any(value % 1 and value != float(f"{value:.2g}") for value in own):
         return []
-    places = np.log(own)
-    return own if np.diff(places).min() > 0.08 * (places[-1] - places[0]) else []
+    logs = np.log(own)
+    return own if np.diff(logs).min() > 0.08 * (logs[-1] - logs[0]) else []
 
 
 def round_numbers(low: float, high: float, *, log: bool, most: int) -> list[float]:
-    """At least three numbers between low and high that are easy to read, and hardly ever more than `most`.
+    """Return at least three round numbers between low and high, and hardly ever more than `most`.
 
+    Examples
+    --------
     >>> round_numbers(0.8, 250, log=True, most=8), round_numbers(130, 190, log=True, most=6)
     ([1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0], [130.0, 140.0, 150.0, 160.0, 170.0, 180.0, 190.0])
     """
@@ -165,17 +167,17 @@ def round_numbers(low: float, high: float, *, log: bool, most: int) -> list[floa
 
 
 def _label_ends(figure: Figure, axes: Axes, styles: dict[str, int]) -> None:
-    """Names beside the ends of the lines, moved apart where they would overlap."""
+    """Write names beside the ends of the lines, moved apart where they would overlap."""
     lines = sorted(figure.lines, key=lambda line: line.y[-1])
     heights = (axes.transData - axes.transAxes).transform([(line.x[-1], line.y[-1]) for line in lines])[:, 1]
-    for line, place in zip(lines, _apart(heights, gap=0.062), strict=True):
+    for line, height in zip(lines, _apart(heights, gap=0.062), strict=True):
         colour = PALETTE[styles[line.name] % len(PALETTE)]
         arrow: dict[str, Any] = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2}
         arrow["relpos"] = (0, 0.5)  # from the middle of the name's left side, so that it crosses no other name
         axes.annotate(
             line.name,
             xy=(line.x[-1], line.y[-1]),
-            xytext=(1.05, place),
+            xytext=(1.05, height),
             textcoords="axes fraction",
             color=ink(colour),
             fontsize=10,
@@ -186,13 +188,13 @@ def _label_ends(figure: Figure, axes: Axes, styles: dict[str, int]) -> None:
 
 
 def ink(colour: str) -> tuple[float, float, float]:
-    """The colour, dark enough for small letters on white."""
+    """Return the colour, darkened for small letters on white."""
     red, green, blue = (0.6 * part for part in to_rgb(colour))
     return red, green, blue
 
 
 def _apart(heights: FloatArray, gap: float) -> FloatArray:
-    """Rising heights moved as little as needed to be `gap` apart and within the axes; closer where there is no room."""
+    """Return rising heights moved as little as needed to be `gap` apart, or closer where the axes have no room."""
     steps = min(gap, 0.95 / max(1, len(heights) - 1)) * np.arange(len(heights))
     level = isotonic_regression(heights - steps).x
     return np.clip(level, 0.025, 0.975 - steps[-1]) + steps

@@ -29,7 +29,7 @@ code { background: #f3f3f3; padding: 0 .25em; border-radius: 3px; } li { margin:
 
 
 def page(title: str, parts: Iterable[str]) -> str:
-    """A whole document."""
+    """Return a whole document."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -40,32 +40,32 @@ def page(title: str, parts: Iterable[str]) -> str:
 
 
 def heading(text: str) -> str:
-    """The title of a section."""
+    """Return the title of a section."""
     return f"<h2>{escape(text)}</h2>"
 
 
 def paragraph(text: str, note: bool = False) -> str:
-    """Plain text; what stands between backquotes is code."""
+    """Return a paragraph of plain text; what stands between backquotes is code."""
     return f"<p{' class=note' if note else ''}>{_inline(text)}</p>"
 
 
 def lead(words: str, text: str) -> str:
-    """A paragraph that begins with a few words in bold."""
+    """Return a paragraph that begins with a few words in bold."""
     return f"<p><strong>{escape(words)}</strong> {_inline(text)}</p>"
 
 
 def warning(text: str) -> str:
-    """A paragraph that is not to be missed."""
+    """Return a paragraph that stands out."""
     return f"<p class=warning>{_inline(text)}</p>"
 
 
 def bullets(items: Iterable[str]) -> str:
-    """A list of sentences."""
+    """Return a list of sentences."""
     return "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in items) + "</ul>"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of texts; all but the first column are numbers. A wide one scrolls within the page."""
+    """Return a table of texts; all but the first column are numbers. A wide one scrolls within the page."""
     head = "".join(f"<th>{_inline(column)}</th>" for column in columns)
     body = "".join("<tr>" + "".join(f"<td>{_inline(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     content = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
@@ -73,7 +73,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def image(path: Path, caption: str) -> str:
-    """An SVG file with its caption, embedded."""
+    """Return an SVG file with its caption, embedded."""
     data = base64.b64encode(path.read_bytes()).decode()
     text = _inline(caption)
     return (
@@ -83,7 +83,7 @@ def image(path: Path, caption: str) -> str:
 
 
 def plus_minus(mean: float, stderr: float) -> str:
-    """A mean with its standard error, to the digits that the error leaves."""
+    """Return a mean with its standard error, to the digits that the error leaves."""
     if math.isnan(stderr):
         return f"{mean:,.1f}"
     digits = 1 if stderr < 9.95 else 0
@@ -91,7 +91,7 @@ def plus_minus(mean: float, stderr: float) -> str:
 
 
 def interval(difference: Difference) -> str:
-    """A difference with the ends of its interval, to the digits that the width of it leaves."""
+    """Return a difference with the ends of its interval, to the digits that its width leaves."""
     if not math.isfinite(difference.half_width):
         return f"{difference.mean:+,.1f}"
     digits = 1 if difference.half_width < 9.95 else 0
@@ -99,24 +99,24 @@ def interval(difference: Difference) -> str:
     return f"{mean} ({low} to {high})"
 
 
-def listed(words: Sequence[str]) -> str:
+def joined(words: Sequence[str]) -> str:
     """Return words as a list in a sentence.
 
     Examples
     --------
-    >>> listed(["one"]), listed(["one", "two", "three"])
+    >>> joined(["one"]), joined(["one", "two", "three"])
     ('one', 'one, two and three')
     """
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
 
 
 def code(name: str) -> str:
-    """A name to be set as code, whatever is in it."""
+    """Return a name marked as code, whatever is in it."""
     return f"`{plain(name)}`"
 
 
 def plain(text: str) -> str:
-    """Text in which a backquote is a backquote."""
+    """Return text in which a backquote is no mark-up."""
     return text.replace("`", _BACKQUOTE)
 
 

@@ -1,4 +1,4 @@
-"""Policies compared run by run: in one run all of them meet the same arms and the same luck."""
+"""Paired comparison of policies: in one run all of them meet the same arms and the same noise."""
 
 import math
 from collections.abc import Sequence

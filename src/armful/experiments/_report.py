@@ -1,4 +1,4 @@
-"""The reproduction, written down: figures, tables and one self-contained page."""
+"""The report of the reproduction: figures, tables and one self-contained page."""
 
 import math
 import platform
@@ -50,18 +50,18 @@ CHOICES = (
     "Regret is the pseudo-regret, in true means; error bars are one standard error of the mean over the runs.",
     "In one run all policies meet the same noise, arm by arm and round by round.",
     "Ties are broken at random.",
-    "By the symmetry of the cube the 16 theta* are alike in distribution, so that the worst of them is merely the "
-    "luckless one; with `--full` it is chosen, for each policy, at the largest kT on seeds that are not reported.",
+    "By the symmetry of the cube the 16 theta* are alike in distribution, so that the worst of them is the worst "
+    "by chance; with `--full` it is chosen, for each policy, at the largest kT on seeds that are not reported.",
     "Figure (d) takes all signs of theta* positive, with `--full` too.",
-    "The noise of the algorithms that draw (epsilon-greedy, Thompson sampling) is their own in each run.",
+    "Randomised algorithms (epsilon-greedy, Thompson sampling) have random numbers of their own in each run.",
 )
 
 
-IF_IT_STAYS = "How many runs might be enough supposes that the difference stays."
+RUNS_NEEDED = "How many runs might be enough supposes that the difference stays."
 
 
 def write(reproduction: Reproduction, out: Path, seconds: float) -> Path:
-    """Everything into the folder `out`; the path of the page."""
+    """Write everything into the folder `out`; return the path of the page."""
     styles = figures.style_of(paper_policies())
     drawn = {
         "grouped": figures.regret_by_size(reproduction.of("grouped"), "(a) grouped type"),
@@ -84,7 +84,7 @@ def write(reproduction: Reproduction, out: Path, seconds: float) -> Path:
 
 
 def cap_figure(reproduction: Reproduction) -> figures.Figure:
-    """Regret against the factor by which B is misjudged."""
+    """Return the figure of regret against the factor by which B is misjudged."""
     lines = []
     for name in ("CappedC2UCB-paper", "CappedC2UCB"):
         points = [(f, r.mean, r.stderr) for f, r in reproduction.cap if r.policy == name and f is not None]
@@ -101,7 +101,7 @@ def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
     campaign = Standing.of("campaign", reproduction.campaign)
     parts = [
         *map(page.lead, ("Expected.", "What came.", "Where armful differs."), verdict(reproduction)),
-        *([page.warning(f"{protocol.runs} runs leave questions open. {' '.join(few)} {IF_IT_STAYS}")] if few else []),
+        *([page.warning(f"{protocol.runs} runs leave questions open. {' '.join(few)} {RUNS_NEEDED}")] if few else []),
         page.heading("What was run"),
         page.paragraph(
             "Takemura et al., Near-Optimal Regret Bounds for Contextual Combinatorial Semi-Bandits with Linear Payoff "
@@ -109,7 +109,7 @@ def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
             f"k = {', '.join(map(str, sorted(protocol.sizes)))} with T = 20 k rounds, {protocol.runs} runs of each, "
             f"mean regret and standard error. Regret is {REGRET}. `{PAPERS_RULE}` is the paper's Algorithm 2 to the "
             f"letter; `{OURS}` is armful's default rule with the paper's parameters. In one run all policies meet the "
-            "same luck, so they are compared run by run."
+            "same arms and noise, so they are compared run by run."
         ),
         page.heading("What was seen"),
         page.bullets(findings(reproduction)),
@@ -122,7 +122,7 @@ def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
             standing.regret_table(),
             *standing.differences(),
         ]
-    parts += [page.heading("armful's rule beside the paper's"), *rules_beside_each_other(reproduction)]
+    parts += [page.heading("armful's rule beside the paper's"), *rule_comparison(reproduction)]
     parts += [
         page.paragraph(
             "The growth exponent e in the tables above is that of regret ~ (kT)^e, fitted on log-log axes over all "
@@ -159,7 +159,7 @@ def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
 
 
 def findings(reproduction: Reproduction) -> list[str]:
-    """What the numbers say at the largest size, in sentences."""
+    """Return what the numbers say at the largest size, in sentences."""
     sentences = []
     k = max(reproduction.protocol.sizes)
     for kind in KINDS:
@@ -185,8 +185,8 @@ def findings(reproduction: Reproduction) -> list[str]:
     return sentences
 
 
-def rules_beside_each_other(reproduction: Reproduction) -> list[str]:
-    """How much more armful's rule lost than the paper's, by size and type."""
+def rule_comparison(reproduction: Reproduction) -> list[str]:
+    """Return how much more armful's rule lost than the paper's, by size and type."""
     pairs = rule_differences(reproduction)
     sizes = sorted(reproduction.protocol.sizes)
     rows = [[f"k = {k}, T = {ROUNDS_PER_K * k}", *(page.interval(pairs[kind, k][0]) for kind in KINDS)] for k in sizes]
@@ -198,13 +198,13 @@ def rules_beside_each_other(reproduction: Reproduction) -> list[str]:
 
 
 def bounds_table(reproduction: Reproduction) -> str:
-    """The explicit bounds of docs/theory.md for each size, beside what C2UCB and CappedC2UCB lost."""
+    """Return the bounds of docs/theory.md for each size, beside the regret of C2UCB and CappedC2UCB."""
     rows = []
     for k in sorted(reproduction.protocol.sizes):
-        world, T, d = PaperInstance(k=k), ROUNDS_PER_K * k, PaperInstance.n_features
-        setting: theory.Setting = {"k": k, "rounds": T, "n_features": d, "length": world.length, "ridge": float(d)}
-        norm = float(np.linalg.norm(world.theta(T)))
-        radius = theory.beta(t=T, k=k, n_features=d, noise=1.0, norm=norm, length=world.length, ridge=d, delta=DELTA)
+        instance, T, d = PaperInstance(k=k), ROUNDS_PER_K * k, PaperInstance.n_features
+        setting: theory.Setting = {"k": k, "rounds": T, "n_features": d, "length": instance.length, "ridge": float(d)}
+        norm = float(np.linalg.norm(instance.theta(T)))
+        radius = theory.beta(t=T, k=k, n_features=d, noise=1.0, norm=norm, length=instance.length, ridge=d, delta=DELTA)
         measured = {
             (kind, name): next(r.mean for r in reproduction.of(kind, name) if r.k == k)
             for kind in KINDS
@@ -235,7 +235,7 @@ def bounds_table(reproduction: Reproduction) -> str:
 
 
 def provenance(reproduction: Reproduction, seconds: float) -> list[str]:
-    """Seeds, versions and run time."""
+    """Return seeds, versions and run time, in sentences."""
     protocol = reproduction.protocol
     computed = sum(r.seconds for r in [*reproduction.paper, *reproduction.campaign, *(r for _, r in reproduction.cap)])
     lines = [

@@ -1,4 +1,4 @@
-"""The paper's experiment, and two that go beyond it: what is run."""
+"""The cells of the paper's experiment and of two beyond it, and running them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ ALL_SIGNS: tuple[Signs, ...] = tuple(product((1, -1), repeat=4))
 
 
 def paper_policies(cap: float = B) -> dict[str, Recipe]:
-    """The paper's Table 2, with Algorithm 2 to the letter as `CappedC2UCB-paper` and clipped as `CappedC2UCB`."""
+    """Return the paper's Table 2, with Algorithm 2 verbatim as `CappedC2UCB-paper` and clipped as `CappedC2UCB`."""
     papers = {"ridge": "d", "radius": "sqrt(d)"}
     return {
         "EpsilonGreedy": Recipe("EpsilonGreedy", {"epsilon": 0.05, "ridge": 1.0}),
@@ -61,56 +61,56 @@ class Protocol:
 
     @property
     def n_cells(self) -> int:
-        """How many cells there are in all."""
+        """The number of all cells."""
         searched = len(self.search_cells()) if self.worst_signs else 0
         return searched + len(self.paper_cells({})) + len(self.campaign_cells()) + len(self.cap_cells())
 
     def search_cells(self) -> list[Cell]:
-        """Every theta* at the largest size, on seeds that are not reported."""
+        """Return cells for every theta* at the largest size, on seeds that are not reported."""
         return [
-            replace(cell, environment_recipe=_paper_world(cell.environment, signs), seed=self.seed + 1)
+            replace(cell, environment_recipe=_paper_recipe(cell.environment, signs), seed=self.seed + 1)
             for cell in self.paper_cells({})
             if cell.k == max(self.sizes)
             for signs in ALL_SIGNS
         ]
 
     def paper_cells(self, signs: Mapping[tuple[str, str], Signs]) -> list[Cell]:
-        """Figures (a) and (b); `signs` of theta* by kind and policy, all positive where none are given."""
+        """Return the cells of figures (a) and (b). signs: of theta* by kind and policy, all positive by default."""
         return [
-            self._cell(kind, name, _paper_world(kind, signs.get((kind, name), ALL_SIGNS[0])), policy, k)
+            self._cell(kind, name, _paper_recipe(kind, signs.get((kind, name), ALL_SIGNS[0])), policy, k)
             for k in sorted(self.sizes, reverse=True)
             for kind in KINDS
             for name, policy in paper_policies().items()
         ]
 
     def campaign_cells(self) -> list[Cell]:
-        """Figure (c): many more arms in a round than rounds."""
-        world = Recipe("Campaign", {"n_arms": CAMPAIGN_ARMS, "n_features": 20, "bound": CAMPAIGN_B})
+        """Return the cells of figure (c): many more arms in a round than rounds."""
+        environment = Recipe("Campaign", {"n_arms": CAMPAIGN_ARMS, "n_features": 20, "bound": CAMPAIGN_B})
         policies = paper_policies(cap=CAMPAIGN_B)
         return [
-            self._cell("campaign", name, world, policy, CAMPAIGN_K, CAMPAIGN_ROUNDS)
+            self._cell("campaign", name, environment, policy, CAMPAIGN_K, CAMPAIGN_ROUNDS)
             for name, policy in policies.items()
         ]
 
     def cap_cells(self) -> list[Cell]:
-        """Figure (d): the grouped instance at the largest size with B misjudged, and without any cap."""
-        k, world = max(self.sizes), _paper_world("grouped", ALL_SIGNS[0])
+        """Return the cells of figure (d): the grouped instance at the largest size with a wrong B, and without cap."""
+        k, environment = max(self.sizes), _paper_recipe("grouped", ALL_SIGNS[0])
         capped = [
-            self._cell("grouped", name, world, paper_policies(cap=B * factor)[name], k)
+            self._cell("grouped", name, environment, paper_policies(cap=B * factor)[name], k)
             for name in ("CappedC2UCB-paper", "CappedC2UCB")
             for factor in CAP_FACTORS
         ]
-        return [*capped, self._cell("grouped", "C2UCB", world, paper_policies()["C2UCB"], k)]
+        return [*capped, self._cell("grouped", "C2UCB", environment, paper_policies()["C2UCB"], k)]
 
     def _cell(
-        self, environment: str, name: str, world: Recipe, policy: Recipe, k: int, rounds: int | None = None
+        self, kind: str, name: str, environment: Recipe, policy: Recipe, k: int, rounds: int | None = None
     ) -> Cell:
-        return Cell(environment, name, world, policy, k, rounds or ROUNDS_PER_K * k, self.runs, self.seed)
+        return Cell(kind, name, environment, policy, k, rounds or ROUNDS_PER_K * k, self.runs, self.seed)
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out. cap: pairs of the factor by which B was misjudged (None for C2UCB) and the result."""
+    """All results. cap: pairs of the factor by which B was misjudged (None for C2UCB) and the result."""
 
     protocol: Protocol
     paper: list[Result]
@@ -119,13 +119,13 @@ class Reproduction:
     worst_signs: dict[tuple[str, str], Signs]
 
     def of(self, kind: str, policy: str | None = None) -> list[Result]:
-        """The results of one figure, of one policy or of all, from small to large."""
-        wanted = [r for r in self.paper if r.environment == kind and policy in (None, r.policy)]
-        return sorted(wanted, key=lambda result: result.k)
+        """Return the results of one figure, of one policy or of all, from small to large."""
+        results = [r for r in self.paper if r.environment == kind and policy in (None, r.policy)]
+        return sorted(results, key=lambda result: result.k)
 
 
 def run(protocol: Protocol, folder: Path, *, workers: int, progress: Progress | None = None) -> Reproduction:
-    """Run everything, or what is missing of it."""
+    """Run everything, or what is missing of it, and return the results."""
     worst = {}
     if protocol.worst_signs:
         worst = _worst_signs(protocol, folder, workers, progress)
@@ -140,15 +140,15 @@ def run(protocol: Protocol, folder: Path, *, workers: int, progress: Progress | 
 def _worst_signs(
     protocol: Protocol, folder: Path, workers: int, progress: Progress | None
 ) -> dict[tuple[str, str], Signs]:
-    """For each kind and policy the theta* of the largest mean regret."""
+    """Return for each kind and policy the signs of the theta* with the largest mean regret."""
     cells = protocol.search_cells()
     results = run_cells(cells, folder, workers=workers, progress=progress)
     worst: dict[tuple[str, str], tuple[float, Signs]] = {}
     for cell, result in zip(cells, results, strict=True):
-        place, signs = (cell.environment, cell.policy), cell.environment_recipe.options["signs"]
-        worst[place] = max(worst.get(place, (float("-inf"), signs)), (result.mean, signs))
-    return {place: signs for place, (_, signs) in worst.items()}
+        names, signs = (cell.environment, cell.policy), cell.environment_recipe.options["signs"]
+        worst[names] = max(worst.get(names, (float("-inf"), signs)), (result.mean, signs))
+    return {names: signs for names, (_, signs) in worst.items()}
 
 
-def _paper_world(kind: str, signs: Signs) -> Recipe:
+def _paper_recipe(kind: str, signs: Signs) -> Recipe:
     return Recipe("PaperInstance", {"kind": kind, "signs": signs})

@@ -1,4 +1,4 @@
-"""How policies did beside one another in one environment, in numbers and in sentences."""
+"""Comparison of the policies in one environment, in numbers and in sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class Standing:
-    """How the policies did in one environment.
+    """Regret of the policies in one environment.
 
-    sizes: the k and T it was run at, rising. policies: from the lowest regret at the last size to the highest.
+    sizes: pairs of k and T, rising. policies: from the lowest regret at the last size to the highest.
     results, behind: by policy and size; `behind` is the difference to the lowest, None for that one.
     """
 
@@ -32,8 +32,8 @@ class Standing:
 
     @classmethod
     def of(cls, environment: str, results: Sequence[Result]) -> "Standing":
-        """From the results of every policy at every size."""
-        by_place = {(r.policy, (r.k, r.rounds)): r for r in results}
+        """Return the standing from the results of every policy at every size."""
+        by_size = {(r.policy, (r.k, r.rounds)): r for r in results}
         sizes = sorted({(r.k, r.rounds) for r in results})
         behind: dict[tuple[str, Size], Difference | None] = {}
         for size in sizes:
@@ -41,10 +41,10 @@ class Standing:
             behind |= {(r.policy, size): d for r, d in zip(here, behind_the_lowest(here), strict=True)}
         last = [r for r in results if (r.k, r.rounds) == sizes[-1]]
         order = [r.policy for r in sorted(last, key=lambda r: r.mean)]
-        return cls(environment, sizes, order, by_place, behind)
+        return cls(environment, sizes, order, by_size, behind)
 
     def sentences(self) -> list[str]:
-        """Who lost least at each size, and from whom the runs do not tell it apart."""
+        """Return which policy lost least at each size, and which others the runs do not tell from it."""
         return [f"{size_name(*size)}: {self._sentence(size)}" for size in self.sizes]
 
     def _sentence(self, size: Size) -> str:
@@ -60,13 +60,13 @@ class Standing:
             return f"{lost_least}, clearly less than all others."
         if result.runs < FEWEST:
             return f"{lost_least}; it takes {FEWEST} runs at least to tell policies apart."
-        others = page.listed(
+        others = page.joined(
             [f"{page.code(name)} ({rough(d.runs_needed)} runs might be enough)" for name, d in unclear.items()]
         )
         return f"{lost_least}; {result.runs} runs are too few to tell it from {others}."
 
     def regret_table(self) -> str:
-        """Mean regret and its standard error by policy and size, and how it grows."""
+        """Return mean regret and its standard error by policy and size, and its growth."""
         several = len(self.sizes) > 1
         rows = []
         for policy in self.policies:
@@ -79,7 +79,7 @@ class Standing:
         return page.table(["regret", *self._columns(), *(["growth exponent"] if several else [])], rows)
 
     def differences(self) -> list[str]:
-        """How far each policy is behind the lowest, with intervals, and how to read them."""
+        """Return how far each policy is behind the lowest, with intervals, and how to read them."""
         if len(self.policies) == 1:
             return []
         rows = []

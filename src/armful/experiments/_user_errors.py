@@ -1,4 +1,4 @@
-"""Mistakes in a user's own class, told in one sentence; those in armful keep their tracebacks."""
+"""One-sentence messages for errors in a user's own class; errors in armful keep their tracebacks."""
 
 import sysconfig
 import traceback
@@ -13,13 +13,13 @@ LIBRARIES = [sysconfig.get_paths()[place] for place in ("stdlib", "platstdlib", 
 
 
 @contextmanager
-def told(doing: str, *classes: type, expected: Expected) -> Iterator[None]:
-    """Turn what goes wrong into a ValueError of one sentence, that begins with what was being done.
+def explain_user_errors(doing: str, *classes: type, expected: Expected) -> Iterator[None]:
+    """Turn exceptions into a ValueError of one sentence that begins with `doing`.
 
-    classes: those at work. If all of them are armful's, only exceptions that are `expected`, whose message says enough,
-    are told so; any other goes on as it is, with its traceback.
+    classes: whose code runs. If all of them are armful's, only `expected` exceptions, whose message says enough, are
+    turned; any other is a bug of armful and keeps its traceback.
     """
-    own = [kind for kind in classes if not _is_armfuls(kind.__module__)]
+    own = [kind for kind in classes if not _is_armful(kind.__module__)]
     try:
         yield
     except MemoryError as error:
@@ -31,24 +31,24 @@ def told(doing: str, *classes: type, expected: Expected) -> Iterator[None]:
 
 
 def summary(error: BaseException, module: str) -> str:
-    """An exception in a sentence, with the line of `module` at which it came up."""
-    return _with_line(_named(error), _last_line(error, lambda frame: _module(frame) == module))
+    """Return an exception in a sentence, with the line of `module` that raised it."""
+    return _with_line(_with_type(error), _last_line(error, lambda frame: _module(frame) == module))
 
 
 def _sentence(error: BaseException, own: list[type], expected: Expected) -> str:
-    what = _one_line(error) if isinstance(error, expected) and str(error) else _named(error)
-    theirs = {parent.__module__ for kind in own for parent in kind.__mro__ if not _is_armfuls(parent.__module__)}
-    line = _last_line(error, lambda frame: _module(frame) in theirs or _is_users(frame))
+    what = _one_line(error) if isinstance(error, expected) and str(error) else _with_type(error)
+    modules = {parent.__module__ for kind in own for parent in kind.__mro__ if not _is_armful(parent.__module__)}
+    line = _last_line(error, lambda frame: _module(frame) in modules or _is_user_code(frame))
     if line is None and not isinstance(error, expected):  # the wrong arguments, or an answer that armful cannot use
         names = " and ".join(kind.__name__ for kind in own)
-        line = f"{names} in armful's {_last_line(error, lambda frame: _is_armfuls(_module(frame)))}"
+        line = f"{names} in armful's {_last_line(error, lambda frame: _is_armful(_module(frame)))}"
     return _with_line(what, line)
 
 
-def _last_line(error: BaseException, is_meant: Callable[[FrameType], bool]) -> str | None:
-    """The innermost line of the traceback in a place that is meant."""
+def _last_line(error: BaseException, matches: Callable[[FrameType], bool]) -> str | None:
+    """Return the innermost line of the traceback whose frame `matches`."""
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
-        if is_meant(frame):
+        if matches(frame):
             place = f"{Path(frame.f_code.co_filename).name}, line {line}"
             inside = frame.f_code.co_qualname
             return place if inside == "<module>" else f"{place}, in {inside}"
@@ -59,17 +59,17 @@ def _module(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 
-def _is_users(frame: FrameType) -> bool:
-    """Whether a line is neither armful's nor of an installed library."""
+def _is_user_code(frame: FrameType) -> bool:
+    """Return whether a frame is neither armful's nor an installed library's."""
     path = frame.f_code.co_filename
-    return not path.startswith(("<", *LIBRARIES)) and not _is_armfuls(_module(frame))
+    return not path.startswith(("<", *LIBRARIES)) and not _is_armful(_module(frame))
 
 
-def _is_armfuls(module: str) -> bool:
+def _is_armful(module: str) -> bool:
     return module.partition(".")[0] == "armful"
 
 
-def _named(error: BaseException) -> str:
+def _with_type(error: BaseException) -> str:
     return f"{type(error).__name__}: {_one_line(error)}".removesuffix(": ")
 
 

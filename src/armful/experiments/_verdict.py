@@ -1,8 +1,8 @@
-"""The reproduction in a few sentences: what the paper expects, what came, and where armful differs."""
+"""The reproduction in a few sentences: what the paper expects, what came out, and where armful differs."""
 
 from collections.abc import Sequence
 
-from armful.experiments._page import code, listed, plus_minus
+from armful.experiments._page import code, joined, plus_minus
 from armful.experiments._pairs import FEWEST, Difference, difference
 from armful.experiments._reproduction import KINDS, ROUNDS_PER_K, Reproduction
 from armful.experiments._standing import Standing
@@ -14,7 +14,7 @@ ALIKE = 1.15
 """Policies whose regret is within this factor of the lowest are "almost the same"."""
 
 OPEN = 0.25
-"""Where armful's rule may have lost by more than this part of the paper's regret, nothing is said of the two."""
+"""If armful's rule may have lost more than this fraction of the paper's regret beyond it, the verdict is left open."""
 
 EXPECTED = (
     "The paper expects the regret (what is lost against always choosing the best allowed set: lower is better) of its "
@@ -24,7 +24,7 @@ EXPECTED = (
 
 
 def verdict(reproduction: Reproduction) -> list[str]:
-    """Return three sentences: what was expected, what came, and where armful differs from the paper."""
+    """Return three sentences: what was expected, what came out, and where armful differs from the paper."""
     return [EXPECTED, came(reproduction), differs(reproduction)]
 
 
@@ -56,8 +56,8 @@ def differs(reproduction: Reproduction) -> str:
     if runs < FEWEST:
         return f"{begin}; it takes {FEWEST} runs at least to tell the two apart."
     pairs = rule_differences(reproduction)
-    above = _places([place for place, (d, _) in pairs.items() if d.low > 0])
-    below = _places([place for place, (d, _) in pairs.items() if d.high < 0])
+    above = _in_words([size for size, (d, _) in pairs.items() if d.low > 0])
+    below = _in_words([size for size, (d, _) in pairs.items() if d.high < 0])
     worst = max(d.high / papers.mean for d, papers in pairs.values())
     at_most = f" (with 95 % confidence at most {100 * worst:.0f} % more, at any size)" if worst > 0 else ""
     if above:
@@ -96,7 +96,7 @@ def too_few_runs(reproduction: Reproduction) -> list[str]:
 
 
 def _lowest_is_the_papers(results: Sequence[Result]) -> tuple[bool, str]:
-    """Whether the paper's rule lost least, or may have, and the words for it."""
+    """Return whether the paper's rule lost least, or may have, and a sentence on it."""
     first, second = sorted(results, key=lambda result: result.mean)[:2]
     n_pairs = len(results) * (len(results) - 1) // 2
     papers = next(result for result in results if result.policy == PAPERS_RULE)
@@ -116,7 +116,7 @@ def _lowest_is_the_papers(results: Sequence[Result]) -> tuple[bool, str]:
 
 
 def _almost_the_same(results: Sequence[Result]) -> tuple[bool, str]:
-    """Whether all but epsilon-greedy lost about as much, and the words for it."""
+    """Return whether all but epsilon-greedy lost about as much, and a sentence on it."""
     lowest = min(results, key=lambda result: result.mean)
     others = sorted((r for r in results if r.policy != "EpsilonGreedy"), key=lambda r: r.mean)
     if others[-1].mean <= ALIKE * lowest.mean:
@@ -135,7 +135,7 @@ def _times(result: Result, other: Result) -> str:
     return f"{result.mean / other.mean:.2f} times as much"
 
 
-def _places(places: Sequence[tuple[str, int]]) -> str:
-    """Types and sizes in words, like "k = 2 and 4 on the grouped type"."""
-    by_kind = {kind: [str(k) for each, k in places if each == kind] for kind in KINDS}
-    return listed([f"k = {listed(sizes)} on the {kind} type" for kind, sizes in by_kind.items() if sizes])
+def _in_words(sizes: Sequence[tuple[str, int]]) -> str:
+    """Return types and sizes in words, like "k = 2 and 4 on the grouped type"."""
+    by_kind = {kind: [str(k) for each, k in sizes if each == kind] for kind in KINDS}
+    return joined([f"k = {joined(sizes)} on the {kind} type" for kind, sizes in by_kind.items() if sizes])

@@ -1,4 +1,4 @@
-"""What is to be run: every policy in every world at every size."""
+"""Plans: every policy in every environment at every size."""
 
 import hashlib
 import json
@@ -17,10 +17,22 @@ from armful.experiments.recipe import Recipe, source_digest
 
 @dataclass(frozen=True)
 class Cell:
-    """One policy in one world at one size, for `runs` repetitions: the unit of work, of saving and of resuming.
+    """One policy in one environment at one size: the unit of work, of saving and of resuming.
 
-    environment, policy: the names they go by in tables and figures. world, learner: how to make them.
-    k: the size, 0 for a world that has no such option. rounds: T.
+    Attributes
+    ----------
+    environment, policy : str
+        Their names in tables and figures.
+    environment_recipe, policy_recipe : Recipe
+        How to make them.
+    k : int
+        Number of arms chosen in a round; 0 for an environment without the option `k`.
+    rounds : int
+        Number of rounds T.
+    runs : int
+        Number of repetitions.
+    seed : int
+        Seed of the repetitions.
     """
 
     environment: str
@@ -37,27 +49,54 @@ class Cell:
 
     @property
     def recipes(self) -> tuple[Recipe, Recipe]:
-        """How to make the environment and the policy."""
+        """`environment_recipe` and `policy_recipe`."""
         return self.environment_recipe, self.policy_recipe
 
     def key(self) -> str:
-        """A name for the result: different whenever the result could be, and the same under other names in the plan."""
+        """Return a name for the result: another one if the result could differ, the same under other names in the plan.
+
+        Returns
+        -------
+        str
+            With a digest of the recipes, the numbers and the source of armful.
+        """
         parts = {
             "environment": self.environment_recipe.fingerprint(),
             "policy": self.policy_recipe.fingerprint(),
             "numbers": [self.k, self.rounds, self.runs, self.seed],
             "armful": [armful.__version__, source_digest()],
         }
-        digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=_in_a_key).encode()).hexdigest()[:16]
+        digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=_json_default).encode()).hexdigest()[:16]
         size = f"k{self.k}" if self.k else f"T{self.rounds}"
         return f"{self.environment_recipe.class_name}-{self.policy_recipe.class_name}-{size}-{digest}"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Policies x worlds x sizes, each in `runs` repetitions under the same seed.
+    """Policies x environments x sizes, each in `runs` repetitions under the same seed.
 
-    sizes: pairs of k and the number of rounds T; a world without an option k is run once for each T.
+    Attributes
+    ----------
+    policies, environments : mapping of str to Recipe
+        By their names in tables and figures.
+    sizes : sequence of (int, int)
+        Pairs of k, the number of arms chosen in a round, and the number of rounds T. An environment without the option
+        `k` is run once for each T.
+    runs : int
+        Number of repetitions.
+    seed : int
+        The same seed gives the same results.
+
+    Raises
+    ------
+    ValueError
+        If anything is missing, repeated, or not a number where one is needed.
+
+    Examples
+    --------
+    >>> plan = Plan({"greedy": Recipe("EpsilonGreedy")}, {"slates": Recipe("Slates")}, sizes=[(5, 50), (10, 100)])
+    >>> [str(cell) for cell in plan.cells()]
+    ['greedy in slates with k = 10, T = 100', 'greedy in slates with k = 5, T = 50']
     """
 
     policies: Mapping[str, Recipe]
@@ -86,24 +125,55 @@ class Plan:
         _refuse_option("k", self.environments, "the sizes of the plan decide")
 
     def sizes_in(self, environment: str) -> list[tuple[int, int]]:
-        """The k and T at which a world is run, rising; k is 0 for a world without the option."""
+        """Return the sizes at which an environment is run.
+
+        Parameters
+        ----------
+        environment : str
+            Its name in the plan.
+
+        Returns
+        -------
+        list of (int, int)
+            Pairs of k and T, rising; k is 0 for an environment without the option.
+        """
         if self.environments[environment].takes("k"):
             return sorted(self.sizes)
         return [(0, rounds) for rounds in sorted({rounds for _, rounds in self.sizes})]
 
     def cells(self) -> list[Cell]:
-        """All of it, the largest sizes first, so that no worker is left alone with one at the end."""
+        """Return all cells, the largest first, so that no worker is left alone with a large one at the end.
+
+        Returns
+        -------
+        list of Cell
+        """
         cells = [
-            Cell(environment, policy, world, learner, k, rounds, self.runs, self.seed)
-            for environment, world in self.environments.items()
+            Cell(environment, policy, environment_recipe, policy_recipe, k, rounds, self.runs, self.seed)
+            for environment, environment_recipe in self.environments.items()
             for k, rounds in self.sizes_in(environment)
-            for policy, learner in self.policies.items()
+            for policy, policy_recipe in self.policies.items()
         ]
         return sorted(cells, key=lambda cell: -max(cell.k, 1) * cell.rounds)
 
 
 def read_plan(path: Path) -> Plan:
-    """A plan from a TOML file; `EXAMPLE` shows the form."""
+    """Return the plan in a TOML file; `armful compare --example` prints one.
+
+    Parameters
+    ----------
+    path : Path
+        The file. Paths of Python files in it are relative to its folder.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        If the file does not exist, is not TOML, or is no plan.
+    """
     try:
         text = tomllib.loads(_decoded(path.read_bytes()))
     except FileNotFoundError:
@@ -131,7 +201,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def _decoded(data: bytes) -> str:
-    """Text in UTF-8, with or without a byte order mark, or in the UTF-16 that Windows' PowerShell writes."""
+    """Decode UTF-8, with or without a byte order mark, or the UTF-16 that Windows' PowerShell writes."""
     return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
 
 
@@ -156,20 +226,20 @@ def _refuse_option(option: str, recipes: Mapping[str, Recipe], reason: str) -> N
             raise ValueError(f"{name!r} takes no {option}: {reason}")
 
 
-def _in_a_key(value: object) -> str:
-    """An option that TOML has and JSON has not."""
+def _json_default(value: object) -> str:
+    """Return text for an option that TOML can hold and JSON cannot."""
     if isinstance(value, (date, time)):
         return repr(value)
     raise ValueError(f"options must be such as TOML can hold, got {type(value).__name__}")
 
 
 def size_name(k: int, rounds: int) -> str:
-    """A size as it is called in tables and messages."""
+    """Return the name of a size in tables and messages."""
     return f"k = {k}, T = {rounds}" if k else f"T = {rounds}"
 
 
 def file_name(name: str) -> str:
-    """A name as part of a file's name."""
+    """Return a name that can be part of a file's name."""
     return re.sub(r"[^\w-]", "_", name)[:80]
 
 
@@ -183,57 +253,3 @@ def _size(entry: Any) -> tuple[int, int]:
     if not isinstance(entry, dict) or set(entry) != {"k", "rounds"}:
         raise ValueError(f"each of sizes must be like {{ k = 5, rounds = 100 }}, got {entry!r}")
     return entry["k"], entry["rounds"]
-
-
-EXAMPLE = """\
-# A plan for `armful compare plan.toml`: every policy in every environment at every size.
-
-runs = 50        # repetitions of each; the error bars shrink like 1/sqrt(runs)
-seed = 0         # the same seed gives the same numbers, whatever the number of workers
-
-# k is how many arms are chosen in a round, rounds is how often; a world without an option k takes the rounds alone.
-sizes = [
-    { k = 5, rounds = 50 },
-    { k = 10, rounds = 100 },
-    { k = 20, rounds = 200 },
-]
-
-# A policy is a class of armful with its options. The words "d" and "sqrt(d)" stand for the number of features and its
-# square root. `class` may be left out where the name is the class; give it to have one class twice, or your own:
-# class = "my_policies.py:MyPolicy" (a file beside this plan) or class = "package.module:MyPolicy".
-[policies.EpsilonGreedy]
-epsilon = 0.05
-
-[policies.C2UCB]
-
-[policies.CappedC2UCB]
-cap = 1.0        # no arm pays more on average
-
-[policies.careful]
-class = "CappedC2UCB"
-cap = 1.0
-radius = "logdet"  # a radius with a guarantee, which needs the noise and the length of theta*, and is careful
-noise = 0.5
-norm = 1.0
-
-[policies.paper-rule]
-class = "CappedC2UCB"
-rule = "paper"
-cap = 1.0
-ridge = "d"
-radius = "sqrt(d)"
-
-[policies.CombLinTS]
-noise = 0.5
-
-# An environment is a class of armful, or your own, with its options; k comes from the sizes.
-[environments.slates]
-class = "Slates"
-n_arms = 100
-n_features = 10
-
-[environments.campaign]
-class = "Campaign"
-n_arms = 1000
-n_features = 10
-"""

@@ -1,4 +1,4 @@
-"""A policy or a world by name: what a plan file can say and a worker process can make."""
+"""A policy or an environment by name, as a plan file can state it and a worker process can make it."""
 
 import hashlib
 import importlib
@@ -14,21 +14,27 @@ from types import ModuleType
 from typing import Any
 
 from armful import environments, policies
-from armful.experiments._user_errors import summary, told
+from armful.experiments._user_errors import explain_user_errors, summary
 
 PACKAGE = Path(policies.__file__).parent.parent
 
 RELATIVE_TO_FEATURES = {"d": float, "sqrt(d)": math.sqrt}
-"""Options that may be given in terms of the number of features, which is the world's to say."""
+"""Values of options that depend on the number of features, which only the environment knows."""
 
 
 @dataclass(frozen=True)
 class Recipe:
     """A class and the options to make it with.
 
-    kind: a class of armful by its name, `"C2UCB"`, or anybody's: `"package.module:Class"` or `"folder/file.py:Class"`.
-    options: keyword arguments; the words `"d"` and `"sqrt(d)"` stand for the number of features and its root.
+    Attributes
+    ----------
+    kind : str
+        A class of armful by its name, `"C2UCB"`, or your own: `"package.module:Class"` or `"folder/file.py:Class"`.
+    options : mapping
+        Keyword arguments; the words `"d"` and `"sqrt(d)"` stand for the number of features and its square root.
 
+    Examples
+    --------
     >>> Recipe("C2UCB", {"ridge": "d", "radius": "sqrt(d)"}).make(n_features=4)
     C2UCB(n_features=4, ridge=4.0, radius=2.0, noise='auto', norm=None, delta=0.1, length=None)
     """
@@ -37,7 +43,23 @@ class Recipe:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def make(self, **given: Any) -> Any:
-        """The object; of what is `given` it gets what it has an option for."""
+        """Make the object.
+
+        Parameters
+        ----------
+        **given
+            Options from outside the recipe, like `k` or `n_features`; those that the class does not have are left out.
+
+        Returns
+        -------
+        object
+            A policy or an environment.
+
+        Raises
+        ------
+        ValueError
+            If the class is not found, lacks an option of the recipe, or refuses it.
+        """
         maker = find(self.kind)
         options = {name: _relative(value, given.get("n_features")) for name, value in self.options.items()}
         for name in options:
@@ -45,22 +67,22 @@ class Recipe:
                 accepted = ", ".join(inspect.signature(maker).parameters)
                 raise ValueError(f"{self.kind} has no option {name!r}; it has {accepted}")
         extra = {name: value for name, value in given.items() if self.takes(name)}
-        with told(self.kind, maker, expected=(TypeError, ValueError)):
+        with explain_user_errors(self.kind, maker, expected=(TypeError, ValueError)):
             return maker(**{**extra, **options})
 
     @property
     def class_name(self) -> str:
-        """The name of the class alone."""
+        """The name of the class."""
         return self.kind.rpartition(":")[2]
 
     @property
     def short_kind(self) -> str:
-        """The class as a reader knows it: a file without its folder."""
+        """`kind` with the path of a file reduced to its name."""
         place, separator, name = self.kind.rpartition(":")
         return f"{Path(place).name if place.endswith('.py') else place}{separator}{name}"
 
     def takes(self, option: str) -> bool:
-        """Whether the class has an option of this name."""
+        """Return whether the class has an option of this name."""
         takes_any = False
         for kind in find(self.kind).__mro__[:-1]:  # all but object
             if "__init__" in vars(kind):
@@ -71,7 +93,7 @@ class Recipe:
         return takes_any
 
     def fingerprint(self) -> dict[str, Any]:
-        """What a result depends on: the recipe, and the text of a file it names."""
+        """Return what a result depends on: the class, its options, and a digest of the file that it names."""
         path = self.kind.rpartition(":")[0]
         digest = hashlib.sha256(Path(path).read_bytes()).hexdigest() if path.endswith(".py") else None
         return {"kind": self.kind, "options": dict(self.options), "file": digest}
@@ -79,7 +101,7 @@ class Recipe:
 
 @cache
 def source_digest(folder: Path = PACKAGE) -> str:
-    """Return a digest of the code that results depend on: all of armful but what runs, shows and tests it.
+    """Return a digest of the code that results depend on: all of armful but `cli`, `experiments` and `testing`.
 
     Two clones of the same version may differ, and then so may their results.
     """
@@ -92,10 +114,10 @@ def source_digest(folder: Path = PACKAGE) -> str:
 
 
 def find(kind: str) -> Any:
-    """The class a recipe names: a policy or an environment, and nothing else, as it is going to be called."""
+    """Return the class that a recipe names, which must be a policy or an environment, as it will be called."""
     place, separator, name = kind.rpartition(":")
     if not separator:
-        known = _makeable()
+        known = _known_classes()
         if kind not in known:
             names = ", ".join(sorted(known))
             raise ValueError(f"{kind!r} is no class of armful; known are {names}; your own: 'file.py:Class'")
@@ -112,17 +134,17 @@ def find(kind: str) -> Any:
 
 
 def is_policy(kind: type) -> bool:
-    """Whether a class can choose and learn."""
+    """Return whether a class has `choose` and `learn`."""
     return issubclass(kind, policies.Policy) or all(callable(getattr(kind, name, None)) for name in ("choose", "learn"))
 
 
 def is_environment(kind: type) -> bool:
-    """Whether a class has rounds to play."""
+    """Return whether a class has `rounds`."""
     return callable(getattr(kind, "rounds", None))
 
 
-def _makeable() -> dict[str, type]:
-    """The policies and worlds of armful by name."""
+def _known_classes() -> dict[str, type]:
+    """Return the policies and environments of armful by name."""
     classes = {name: getattr(module, name) for module in (policies, environments) for name in module.__all__}
     return {
         name: kind
@@ -171,6 +193,6 @@ def _load_file(path: Path) -> ModuleType:
 def _relative(value: Any, n_features: int | None) -> Any:
     if isinstance(value, str) and value in RELATIVE_TO_FEATURES:
         if n_features is None:
-            raise ValueError(f"{value!r} is for a policy: a world has no number of features before it is made")
+            raise ValueError(f"{value!r} is for a policy: an environment has no number of features before it is made")
         return RELATIVE_TO_FEATURES[value](n_features)
     return value

@@ -1,4 +1,4 @@
-"""What came out: one result per cell, one tidy table."""
+"""Results of cells, and tables of them."""
 
 import csv
 import math
@@ -16,10 +16,22 @@ from armful.simulation.trajectories import Trajectories
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of a cell.
+    """The result of a cell.
 
-    k: 0 for a world that has no such option. regret: the total of each run. curve, curve_stderr: mean cumulative regret
-    after each round. pulled: arms chosen in a run, on average. seconds: how long it took.
+    Attributes
+    ----------
+    environment, policy : str
+        Their names in the plan.
+    k, rounds, runs, seed : int
+        As in the cell; `k` is 0 for an environment without the option.
+    pulled : float
+        Number of arms chosen in a run, on average.
+    regret : list of float, (runs,)
+        Total regret of each run.
+    curve, curve_stderr : list of float, (rounds,)
+        Mean cumulative regret after each round, and its standard error.
+    seconds : float
+        Time that the cell took.
     """
 
     environment: str
@@ -46,7 +58,7 @@ class Result:
 
 
 def summarise(trajectories: Trajectories, seconds: float, **identity: Any) -> Result:
-    """A result from what `simulate` gave."""
+    """Return the result of what `simulate` returned."""
     cumulative = np.cumsum(trajectories.regret, axis=1)
     runs = len(cumulative)
     spread = cumulative.std(axis=0, ddof=1) / math.sqrt(runs) if runs > 1 else np.full(cumulative.shape[1], np.nan)
@@ -62,7 +74,7 @@ def summarise(trajectories: Trajectories, seconds: float, **identity: Any) -> Re
 
 
 def tidy(results: Iterable[Result], first_column: str) -> list[dict[str, Any]]:
-    """One row per result; the environment goes by the name `first_column`, and k is empty for a world without it."""
+    """Return one row per result; the first column is the environment, and k is None where there is no such option."""
     return [
         {
             first_column: result.environment,
@@ -79,7 +91,7 @@ def tidy(results: Iterable[Result], first_column: str) -> list[dict[str, Any]]:
 
 
 def write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """The rows as `path.csv` and `path.parquet`."""
+    """Write the rows as `path.csv` and `path.parquet`."""
     import pyarrow as pa  # noqa: PLC0415 - an extra, which running a plan can do without
     import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -104,7 +116,7 @@ class Growth:
 
 
 def growth(results: Sequence[Result]) -> Growth | None:
-    """The growth of one policy's regret over its sizes; None for fewer than two, or regret that is not positive."""
+    """Fit the growth of one policy's regret over its sizes; None for fewer than two, or if a regret is not positive."""
     x = np.log([result.pulled for result in results])
     means = np.array([result.mean for result in results])
     if len(np.unique(x)) < 2 or (means <= 0).any():

@@ -2,11 +2,11 @@
 
 import json
 import os
+import sys
 import tempfile
 import zlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +19,7 @@ from armful.files._atomic_file import Part, real_target, replacing
 from armful.tables._columns import Block, Ids
 from armful.tables._csv import Dialect
 from armful.tables._ids import refuse_repeated_in
+from armful.tables._progress import progress_bar
 from armful.tables._sources import open_source
 from armful.tables._store import rows_per_block
 from armful.tables._table_file import END, END_MARK, LONGEST_ID, START, START_MARK, VERSION
@@ -44,12 +45,13 @@ def build(
     with replacing(path) as part, _TableWriter(part, rows.n_features, dtype) as writer:
         part.needs = (rows.total or 0) * rows.n_features * np.dtype(dtype).itemsize
         bad_rows = _BadRows(rows.columns)
-        with _progress_bar(path.name, rows.total, progress) as advance:
+        show = progress and sys.stderr.isatty()
+        with progress_bar(f"building {path.name}", rows.total, show=show) as advance:
             for block in rows.blocks:
                 X = _as_stored(block.X, dtype)
                 if bad_rows.none_so_far(block, X):
                     writer.append(X, block.ids)
-                advance(len(X))
+                advance(len(X), "")
         bad_rows.refuse()
         writer.finish(rows.columns)
 
@@ -244,20 +246,3 @@ def _copy(source: int, target: int) -> None:
     os.lseek(source, 0, os.SEEK_SET)
     while piece := os.read(source, ID_BLOCK):
         _write(target, memoryview(piece))
-
-
-@contextmanager
-def _progress_bar(name: str, total: int | None, progress: bool) -> Iterator[Callable[[int], None]]:
-    """Draw a progress bar if standard error is a terminal; gives a function that advances it by some rows."""
-    try:
-        from rich.console import Console  # noqa: PLC0415
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-    except ModuleNotFoundError:
-        progress = False
-    if not progress or not Console(stderr=True).is_terminal:
-        yield lambda _: None
-        return
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(f"building {name}", total=total)
-        yield lambda rows: bar.update(task, advance=rows)
