@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.model._blocks import row_norms
-from armful.model.ridge import RidgeState
+from armful.model.base import Model
 
 
 class Arms:
@@ -25,7 +25,7 @@ class Arms:
     only_costs = False
 
     def __init__(
-        self, X: ArrayLike, state: RidgeState, caps: ArrayLike | None = None, places: IntArray | None = None
+        self, X: ArrayLike, state: Model, caps: ArrayLike | None = None, places: IntArray | None = None
     ) -> None:
         self.X = checks.features(X, state.n_features, finite=False)
         self.refuse_none()

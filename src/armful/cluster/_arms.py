@@ -19,7 +19,7 @@ from armful.cluster._dask_runner import DaskRunner, imported
 from armful.cluster._partitions import Part, Round, Survivors
 from armful.constraints.base import Selection
 from armful.constraints.ranked import RankedConstraint
-from armful.model.ridge import RidgeState
+from armful.model.base import Model
 from armful.scan._scoring import Scoring
 from armful.tables._array_store import ArrayRows
 from armful.tables.parquet import ParquetTable
@@ -164,7 +164,7 @@ def _table_name(table: Table) -> Hashable:
     return _names.setdefault(table, object())
 
 
-def learned_on(client: Any, features: Any, rewards: Any, weights: Any, shock: float, *, like: RidgeState) -> RidgeState:
+def learned_on(client: Any, features: Any, rewards: Any, weights: Any, shock: float, *, like: Model) -> Model:
     """What dask arrays of `features` `(k, n_features)`, `rewards` `(k,)` and `weights` `(k,)` tell, to be merged.
 
     like: a state of the same features and ridge.
@@ -186,11 +186,11 @@ def learned_on(client: Any, features: Any, rewards: Any, weights: Any, shock: fl
     rows = X.chunks[0]
     numbers = [beside("rewards", rewards, rows, runner), beside("weights", weights, rows, runner)]
     tasks = [
-        runner.task(_learn, block, begin, r, w, n_features, like.ridge)
+        runner.task(_learn, block, begin, r, w, type(like), n_features, like.ridge)
         for block, begin, r, w in zip(chunks_of(X), ends_of(rows).tolist(), *numbers, strict=False)
     ]
     (state,) = runner.results([runner.merged(tasks, _add)], "learning")
-    known: RidgeState = state
+    known: Model = state
     return known.as_one_source()
 
 
@@ -223,17 +223,18 @@ def _learn(
     begin: int,
     rewards: NDArray[Any],
     weights: NDArray[Any] | None,
+    kind: type[Model],
     n_features: int,
     ridge: float,
-) -> RidgeState:
+) -> Model:
     """What some rows tell; those that cannot be learned from are named by their place among all."""
     for name, values in (("features", X), ("rewards", rewards), ("weights", weights)):
         if values is not None:
             checks.refuse_not_finite(name, checks.floats(name, values), first_row=begin)
-    return RidgeState(n_features=n_features, ridge=ridge).learn(X, rewards, weights=weights).folded()
+    return kind(n_features=n_features, ridge=ridge).learn(X, rewards, weights=weights).folded()
 
 
-def _add(states: list[RidgeState]) -> RidgeState:
+def _add(states: list[Model]) -> Model:
     return sum(states[1:], states[0])
 
 

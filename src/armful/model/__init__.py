@@ -1,5 +1,6 @@
-"""What was learned: the ridge state, and how far the truth may be from it."""
+"""What was learned: the seam for models, the ridge state, and confidence radii."""
 
+from armful.model.base import Model
 from armful.model.ridge import RidgeState
 
-__all__ = ["RidgeState"]
+__all__ = ["Model", "RidgeState"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from armful import checks
 from armful.checks import FloatArray
-from armful.model.ridge import RidgeState
+from armful.model.base import Model
 
 Noise = float | Literal["auto"]
 
@@ -33,10 +33,10 @@ so that with all of R they explore more than pays (docs/defaults.md)."""
 class Radius(Protocol):
     """`alpha` for the round in which `k` more arms are chosen: a number, or `(...)` for a batched state."""
 
-    def __call__(self, state: RidgeState, k: int) -> FloatArray | float: ...
+    def __call__(self, state: Model, k: int) -> FloatArray | float: ...
 
 
-def estimated_noise(state: RidgeState, guess: float = GUESSED_NOISE) -> FloatArray:
+def estimated_noise(state: Model, guess: float = GUESSED_NOISE) -> FloatArray:
     """Return `R` from the residuals: `R^2 = (20 R0^2 + residual) / (20 + n)`, R0 the `guess`.
 
     A heuristic: it voids the guarantee.
@@ -104,7 +104,7 @@ class ConstantRadius:
     def __init__(self, value: float) -> None:
         self.value = checks.at_least_zero("radius", value)
 
-    def __call__(self, state: RidgeState, k: int) -> float:
+    def __call__(self, state: Model, k: int) -> float:
         """The number."""
         return self.value
 
@@ -116,7 +116,7 @@ class NoiseScale:
         self.given = None if isinstance(noise, str) else noise
         self.guess = guess
 
-    def __call__(self, state: RidgeState) -> FloatArray | float:
+    def __call__(self, state: Model) -> FloatArray | float:
         """Return R as far as the state knows it: a number, or `(...)` for a batched state."""
         return estimated_noise(state, self.guess) if self.given is None else self.given
 
@@ -130,7 +130,7 @@ class TheoryRadius:
     def __init__(self, *, noise: NoiseScale, norm: float, delta: float, length: float | None) -> None:
         self.noise, self.norm, self.delta, self.length = noise, norm, delta, length
 
-    def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
+    def __call__(self, state: Model, k: int) -> FloatArray | float:
         """`beta_t`: after t - 1 rounds of k arms `state.n + k` is `k t`."""
         if self.length is None:
             log_growth = np.log1p(state.squared_norms / state.ridge)
@@ -152,7 +152,7 @@ class LogDetRadius:
     def __init__(self, *, noise: NoiseScale, norm: float, delta: float) -> None:
         self.noise, self.norm, self.delta = noise, norm, delta
 
-    def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
+    def __call__(self, state: Model, k: int) -> FloatArray | float:
         """Return the radius; how many arms come next does not matter to it."""
         return log_det_radius(
             noise=self.noise(state),
@@ -169,7 +169,7 @@ class PointwiseRadius:
     def __init__(self, *, noise: NoiseScale, norm: float, delta: float) -> None:
         self.noise, self.norm, self.delta = noise, norm, delta
 
-    def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
+    def __call__(self, state: Model, k: int) -> FloatArray | float:
         """Return the radius; how many arms come next does not matter to it."""
         return pointwise_radius(noise=self.noise(state), norm=self.norm, ridge=state.ridge, delta=self.delta)
 
@@ -180,7 +180,7 @@ class NoiseRadius:
     def __init__(self, *, noise: NoiseScale) -> None:
         self.noise = noise
 
-    def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
+    def __call__(self, state: Model, k: int) -> FloatArray | float:
         """Return the radius for a round of at most `k` arms."""
         return noise_radius(noise=self.noise(state), k=k, n_features=state.n_features)
 
@@ -191,7 +191,7 @@ class SamplingRadius:
     def __init__(self, *, noise: NoiseScale) -> None:
         self.noise = noise
 
-    def __call__(self, state: RidgeState, k: int) -> FloatArray | float:
+    def __call__(self, state: Model, k: int) -> FloatArray | float:
         """Return the spread; how many arms come next does not matter to it."""
         return SAMPLING_SHARE * self.noise(state)
 

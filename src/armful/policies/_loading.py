@@ -9,7 +9,6 @@ from numpy.random import Generator
 
 from armful.errors import FileFormatError
 from armful.files import _npz_format as npz_format
-from armful.model.ridge import RidgeState
 from armful.policies._columns import restored_names
 from armful.policies.policy import Policy
 
@@ -33,7 +32,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
     """
     header, arrays = npz_format.read(path, "policy")
     kind = _find_class(str(header.get("class")), path)
-    state = RidgeState.from_arrays(header.get("ridge"), arrays, path)
+    state = kind.model_class.from_arrays(header.get("ridge"), arrays, path)
     try:
         options = header["options"]
         if "n_features" in options and options["n_features"] != state.n_features:  # before memory for so many is taken

@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 
 from armful.checks import FloatArray, IntArray
+from armful.model.base import Model
 from armful.model.radius import NoiseScale
-from armful.model.ridge import RidgeState
 
 SHORTEST, LONGEST = 0.05, 20.0
 """The mean squared length of arms for which a ridge of 1 is meant."""
@@ -76,7 +76,7 @@ class WarningsOnce:
                 stacklevel=stacklevel,
             )
 
-    def learned(self, rewards: FloatArray, before: RidgeState) -> None:
+    def learned(self, rewards: FloatArray, before: Model) -> None:
         """Warn of rewards `(k,)` far above the cap. before: the state before they were learned."""
         cap = 0.0 if self._under_costs else self.cap
         if cap is None or not self._check_rewards or not rewards.size or before.batch:
@@ -99,7 +99,7 @@ class WarningsOnce:
                 "exceed: give a larger cap=, or rewards in its units"
             )
 
-    def _far_above(self, largest: float, cap: float, before: RidgeState) -> bool:
+    def _far_above(self, largest: float, cap: float, before: Model) -> bool:
         """Return whether noise cannot explain the largest reward, or the mean of the first ones."""
         if largest <= cap:
             return False

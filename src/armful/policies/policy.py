@@ -15,6 +15,7 @@ from armful.cluster._chunks import is_dask
 from armful.constraints import Constraint
 from armful.constraints.base import refuse_no_constraint
 from armful.constraints.ranked import goes_by_rank
+from armful.model.base import Model
 from armful.model.ridge import RidgeState
 from armful.objectives import Objective
 from armful.policies._choosing import arms_for, choose_from_array, choose_from_many, choose_on_cluster
@@ -57,6 +58,8 @@ class Policy:
         Whether an arm's score depends on no other arm, so that arms may be scored a block at a time.
     is_thompson : bool
         Whether scores are sampled from a posterior; the guarantees then need an exact choice.
+    model_class : type
+        The class of the model that is learned, see `armful.model.Model`.
     rng : Generator
         The policy's random numbers.
 
@@ -76,6 +79,7 @@ class Policy:
     takes_caps: ClassVar[bool] = False
     armwise: bool = False
     is_thompson: ClassVar[bool] = False
+    model_class: ClassVar[type[Model]] = RidgeState
     _columns: Names | None = None
     _thread_locks = Locks()  # each policy has its own; this is for one that was unpickled without
 
@@ -86,7 +90,7 @@ class Policy:
                     setattr(cls, name, vars(Policy)[name])
 
     def __init__(self, *, n_features: int, ridge: float | None = None, seed: Seed = None) -> None:
-        self._state = RidgeState(n_features=n_features, ridge=1.0 if ridge is None else ridge)
+        self._state: Model = self.model_class(n_features=n_features, ridge=1.0 if ridge is None else ridge)
         self._warnings_once = WarningsOnce(ridge_is_default=ridge is None)
         self.rng: Generator | Streams = as_generator(seed, "seed")
         self._thread_locks = Locks()
@@ -225,14 +229,15 @@ class Policy:
         with self._thread_locks.learning:
             self.state = self._state.discount(factor)
 
-    def merge(self, state: RidgeState) -> None:
+    def merge(self, state: Model) -> None:
         """Add what another learner knows; each observation must be in only one of the two, or it counts twice.
 
         A state that is known to hold observations of this policy is refused: its own, or one that was merged before.
         docs/howto/several-workers.md shows how to exchange what is new.
         """
-        if not isinstance(state, RidgeState):
-            raise ValueError(f"merge takes a RidgeState, like another policy's .state, got {type(state).__name__}")
+        if not isinstance(state, self.model_class):
+            kind = self.model_class.__name__
+            raise ValueError(f"merge takes a {kind}, like another policy's .state, got {type(state).__name__}")
         with self._thread_locks.learning:
             if self._state.overlaps(state):
                 raise ValueError(
@@ -246,14 +251,14 @@ class Policy:
         save(self, path)
 
     @property
-    def state(self) -> RidgeState:
+    def state(self) -> Model:
         """What was learned so far; may be set to another state of the same features and ridge."""
         return self._state
 
     @state.setter
-    def state(self, state: RidgeState) -> None:
-        if not isinstance(state, RidgeState):
-            raise ValueError(f"state must be a RidgeState, got {type(state).__name__}")
+    def state(self, state: Model) -> None:
+        if not isinstance(state, self.model_class):
+            raise ValueError(f"state must be a {self.model_class.__name__}, got {type(state).__name__}")
         self._state.refuse_unlike(state)
         with self._thread_locks.learning, self._thread_locks.state:
             self._state = state

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import NO_ARMS
-from armful.model.ridge import RidgeState
+from armful.model.base import Model
 from armful.scan._rounding import Rounding, growth
 from armful.tables.rows import Rows
 from armful.tables.table import Table
@@ -23,7 +23,7 @@ LARGEST_GROWTH = 2.0
 UNKNOWN = np.float32(np.inf)
 
 
-def reliable(state: RidgeState) -> bool:
+def reliable(state: Model) -> bool:
     """Whether computed widths are so exact that `MARGIN` covers their rounding."""
     return Rounding.of(state, np.float64).width < MARGIN / 4
 
@@ -40,7 +40,7 @@ class Memory:
         self.features: FloatArray = np.zeros((0, 0))
         self._widths: NDArray[np.float32] = np.full(n_arms, UNKNOWN, dtype=np.float32)
         self._factor = 1.0  # of all widths
-        self._state: RidgeState | None = None
+        self._state: Model | None = None
 
     def keep(self, chosen: IntArray, features: FloatArray) -> None:
         """Remember what was chosen: next time it says what another arm must reach, and need not be read again.
@@ -55,7 +55,7 @@ class Memory:
         last, self.chosen, self.features = (self.chosen, self.features), NO_ARMS, np.zeros((0, 0))
         return last
 
-    def bring_to(self, state: RidgeState) -> None:
+    def bring_to(self, state: Model) -> None:
         """Make the bounds hold for this state."""
         if self._state is not None and state is not self._state:
             larger = growth(self._state.root, state)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from armful.checks import FloatArray
-from armful.model.ridge import RidgeState
+from armful.model.base import Model
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Rounding:
     tiny: float
 
     @classmethod
-    def of(cls, state: RidgeState, dtype: DTypeLike) -> "Rounding":
+    def of(cls, state: Model, dtype: DTypeLike) -> "Rounding":
         """For products in this type with what the state knows."""
         kind, d = np.finfo(dtype), state.n_features
         unit = (d + 4) * float(kind.eps) / 2
@@ -52,7 +52,7 @@ def interval(
     return mean - error, mean + error, lowest_width, (1 + plain.width) * most + plain.tiny
 
 
-def growth(old: FloatArray, state: RidgeState) -> float:
+def growth(old: FloatArray, state: Model) -> float:
     """By how much widths can be larger than under the root `old`: the largest `|x R^-1| / |x old^-1|`."""
     d, unit = state.n_features, float(np.finfo(np.float64).eps)
     ratio = old @ state.inverse_root
@@ -62,7 +62,7 @@ def growth(old: FloatArray, state: RidgeState) -> float:
 
 
 @lru_cache(maxsize=4)
-def _sizes(state: RidgeState) -> tuple[float, float, float]:
+def _sizes(state: Model) -> tuple[float, float, float]:
     """No less than the norms of R and R^-1, and |theta|: asked for several times a round."""
     return _norm(state.root), _norm(state.inverse_root), float(np.linalg.norm(state.theta))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
-from armful.model.ridge import RidgeState
+from armful.model.base import Model
 from armful.randomness import Keys, draw_key
 
 
@@ -30,7 +30,7 @@ class Scorer(Protocol):
     """
 
     rng: Any
-    state: RidgeState
+    state: Model
     armwise: bool
 
     @property
@@ -45,7 +45,7 @@ class AssumedArms(Arms):
     def __init__(
         self,
         X: NDArray[Any],
-        state: RidgeState,
+        state: Model,
         caps: FloatArray | None,
         block: slice,
         mean: FloatArray,

@@ -8,7 +8,7 @@ import numpy as np
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.model._blocks import BLOCK, row_norms
-from armful.model.ridge import RidgeState
+from armful.model.base import Model
 from armful.scan._threads import in_threads
 from armful.tables.rows import Rows
 
@@ -19,7 +19,7 @@ class WholeTable(Arms):
     Some numbers for each arm are held in memory; the features only if they are asked for.
     """
 
-    def __init__(self, table: Rows, state: RidgeState, caps: FloatArray | None = None) -> None:
+    def __init__(self, table: Rows, state: Model, caps: FloatArray | None = None) -> None:
         self.table, self.state, self.caps = table, state, caps
         self.places = np.arange(table.n_arms)
         self.some_of_many = table.n_arms > BLOCK

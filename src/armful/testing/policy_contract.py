@@ -12,7 +12,7 @@ from numpy.random import Generator
 from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.constraints import AtMost, Constraint, OneOf, Quotas, TopK
-from armful.model.ridge import RidgeState
+from armful.model.base import Model
 from armful.policies import Choice, Policy, load
 from armful.policies._repetitions import can_batch, repeated
 from armful.testing._expectations import FALSE_ALARM, expect_close, expect_read_only, expect_refusal, tail_bound
@@ -173,7 +173,7 @@ class PolicyContract:
             for shape, n_rewards in (((3, d), 2), ((3, d + 1), 3), ((d,), 1), ((2, 3, d), 3)):
                 what = f"{n_rewards} rewards for features of shape {shape}"
                 expect_refusal(what, policy.learn, np.ones(shape), np.ones(n_rewards))
-            stranger = RidgeState(n_features=d + 1, ridge=policy.ridge)
+            stranger = policy.model_class(n_features=d + 1, ridge=policy.ridge)
             expect_refusal("merging a state of another dimension", policy.merge, stranger)
             expect_refusal("a state of another dimension", setattr, policy, "state", stranger)
             expect_refusal("a discount of 1.5", policy.discount, 1.5)
@@ -235,7 +235,7 @@ def _drawing_from(policy: Policy, generator: Generator) -> Policy:
     return twin
 
 
-def _expect_same_state(state: RidgeState, before: RidgeState, what: str) -> None:
-    for name in ("V", "b", "n", "squared_rewards"):
+def _expect_same_state(state: Model, before: Model, what: str) -> None:
+    for name in ("theta", "root", "n", "residual"):
         now, then = getattr(state, name), getattr(before, name)
         assert np.array_equal(now, then), f"{what}: {name} was {then}, is {now}"
