@@ -103,7 +103,7 @@ def test_signatures_docstrings_and_pickles_stay_as_they_were():
     assert str(inspect.signature(armful.TopK)) == "(k: int) -> None"
     assert list(inspect.signature(armful.C2UCB).parameters)[:2] == ["n_features", "ridge"]
     assert list(inspect.signature(armful.Table.wrap).parameters) == ["X", "ids", "float32_copy"]
-    assert "Rows of features in memory" in armful.Table.wrap.__doc__
+    assert "Make a table of an array" in armful.Table.wrap.__doc__
     assert pickle.loads(pickle.dumps(armful.TopK(3))) == armful.TopK(3)
 
 

@@ -362,6 +362,24 @@ def test_with_late_rewards_the_regret_is_below_the_bound_with_that_delay(name, s
     assert regret[-1] <= plays.at_the_end(theory.c2ucb_round_counting_bound, delay=4)
 
 
+def test_a_certificate_holds_for_clip_and_proves_nothing_for_the_papers_rule():
+    """One good arm and ten that pay nothing, short ones, that the paper's rule scores 1 as long as they are wide."""
+    arms, mean, regret, certificate = np.diag([1.0] + [0.2] * 10), 0.9 * np.eye(11)[0], {}, {}
+    for rule in ("clip", "paper"):
+        policy = armful.CappedC2UCB(n_features=11, cap=1.0, rule=rule, ridge=0.01, radius=0.1, seed=0)
+        chosen = []
+        for _ in range(12):
+            choice = policy.choose(arms, armful.TopK(1))
+            policy.learn(choice, mean[choice.indices])
+            chosen.append(choice)
+        regret[rule] = sum(0.9 - float(mean[choice.indices].sum()) for choice in chosen)
+        features = [choice.features for choice in chosen]
+        certificate[rule] = theory.regret_certificate(features, ridge=0.01, radius=0.1, k=1, bound=1.0, clip=True)[-1]
+    assert regret["clip"] <= certificate["clip"]
+    assert regret["paper"] > certificate["paper"]
+    assert 'rule="paper"' in theory.regret_certificate.__doc__
+
+
 def test_a_certificate_is_the_sum_over_rounds_written_out():
     rng = np.random.default_rng(0)
     features = [3 * rng.standard_normal((4, 3)) for _ in range(6)]

@@ -1,4 +1,4 @@
-"""Wrong arguments and misspelt names, told in one sentence that says what is there."""
+"""Error messages for wrong arguments and misspelt names: one sentence that lists what is accepted."""
 
 import functools
 import inspect
@@ -10,10 +10,10 @@ _Parameters = Mapping[str, inspect.Parameter]
 
 
 def explain_arguments(kind: type) -> None:
-    """Let a class name itself and what it takes when it is called with arguments that do not fit.
+    """Let a class list its arguments in the TypeError for a call that does not fit.
 
     Python's own message names the class that defines `__init__`, which may be a base class that the user never typed.
-    Class methods that are public are explained alike. Signatures and docstrings stay as they are.
+    Public class methods are treated the same. Signatures and docstrings stay as they are.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def missing_name(module: str, name: str, known: Iterable[str]) -> AttributeError
 
 
 def _explained(function: Callable[..., Any], suffix: str = "") -> Callable[..., Any]:
-    """The function, with its TypeErrors about arguments said better; those from within it are left alone."""
+    """Return the function with better TypeErrors about its arguments; those raised inside it are left alone."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -116,26 +116,26 @@ def _explained(function: Callable[..., Any], suffix: str = "") -> Callable[..., 
 def _message(
     name: str, own: _Parameters, all_options: _Parameters, given: tuple[Any, ...], named: Mapping[str, Any]
 ) -> str:
-    """What does not fit: too many by position, an unknown name, one given twice, or one that is missing."""
-    by_place, by_name = _names(own)
-    takes = _listed(*_names(all_options))
-    if len(given) > len(by_place):
-        example = [*by_place, *(f"{option}=..." for option in by_name[: len(given) - len(by_place)])]
-        as_in = f", as in {name}({', '.join(example)})" if by_name else ""
+    """Return what does not fit: too many by position, an unknown name, one given twice, or a missing one."""
+    positional, keyword_only = _names(own)
+    takes = _as_text(*_names(all_options))
+    if len(given) > len(positional):
+        example = [*positional, *(f"{option}=..." for option in keyword_only[: len(given) - len(positional)])]
+        as_in = f", as in {name}({', '.join(example)})" if keyword_only else ""
         return f"{name} takes {takes}{as_in}; got {len(given)} argument{'s' * (len(given) > 1)} by position"
     for option in named:
         if option not in own:
             meant = _close(option, all_options)
             hint = "; it" if meant is None else f", did you mean {meant!r}? It"
             return f"{name} has no option {option!r}{hint} takes {takes}"
-        if option in by_place[: len(given)]:
+        if option in positional[: len(given)]:
             return f"{name} got {option} twice, by position and by name; it takes {takes}"
-    missing = [p for p in [*by_place[len(given) :], *by_name] if own[p].default is inspect.Parameter.empty]
+    missing = [p for p in [*positional[len(given) :], *keyword_only] if own[p].default is inspect.Parameter.empty]
     return f"{name} needs {' and '.join(p for p in missing if p not in named)}; it takes {takes}"
 
 
 def _names(parameters: _Parameters) -> tuple[list[str], list[str]]:
-    """The names of those that may be given by position, and of those by name alone."""
+    """Return the names that may be given by position, and those that are keyword-only."""
     groups: tuple[list[str], list[str]] = ([], [])
     for p in parameters.values():
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
@@ -143,14 +143,14 @@ def _names(parameters: _Parameters) -> tuple[list[str], list[str]]:
     return groups
 
 
-def _listed(by_place: list[str], by_name: list[str]) -> str:
-    parts = [", ".join(by_place)] if by_place else []
-    parts += [f"by name {', '.join(by_name)}"] if by_name else []
+def _as_text(positional: list[str], keyword_only: list[str]) -> str:
+    parts = [", ".join(positional)] if positional else []
+    parts += [f"by name {', '.join(keyword_only)}"] if keyword_only else []
     return ", and ".join(parts) or "no arguments"
 
 
 def _close(name: str, known: Iterable[str]) -> str | None:
-    import difflib  # noqa: PLC0415 - for mistakes only
+    import difflib  # noqa: PLC0415 - only for error messages
 
     by_lower = {each.lower(): each for each in known}
     found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.7)

@@ -1,4 +1,4 @@
-"""Refusing bad input at the door: each check returns the value as armful uses it, or says what came."""
+"""Checks of arguments: each returns the value as armful uses it, or raises a `ValueError` of one sentence."""
 
 import math
 import os
@@ -12,7 +12,7 @@ IntArray = NDArray[np.int64]
 
 
 def positive(name: str, value: float, hint: str = "1.0 is a usual start") -> float:
-    """A positive finite number."""
+    """Return a positive finite number."""
     number = _number(name, value)
     if not number > 0:
         raise ValueError(f"{name} must be positive, got {value!r}; {hint}")
@@ -20,7 +20,7 @@ def positive(name: str, value: float, hint: str = "1.0 is a usual start") -> flo
 
 
 def at_least_zero(name: str, value: float) -> float:
-    """A finite number that is zero or more."""
+    """Return a finite number that is zero or more."""
     number = _number(name, value)
     if number < 0:
         raise ValueError(f"{name} must not be negative, got {value!r}")
@@ -28,7 +28,7 @@ def at_least_zero(name: str, value: float) -> float:
 
 
 def probability(name: str, value: float, *, zero_and_one: bool = False) -> float:
-    """A number between 0 and 1, with or without the ends."""
+    """Return a number between 0 and 1; with `zero_and_one` these are allowed too."""
     number = _number(name, value)
     if not (0 <= number <= 1 if zero_and_one else 0 < number < 1):
         ends = "from 0 to 1" if zero_and_one else "between 0 and 1"
@@ -37,25 +37,25 @@ def probability(name: str, value: float, *, zero_and_one: bool = False) -> float
 
 
 LARGEST = 1e100
-"""Larger constants are surely a slip, and their squares would soon leave float64."""
+"""The largest constant that is accepted: a larger one is a mistake, and its square could overflow."""
 
 
 def moderate(name: str, number: float) -> float:
-    """A number whose square is nowhere near the end of float64."""
+    """Return the number if its square cannot overflow."""
     if number > LARGEST:
         raise ValueError(f"{name} must be at most {LARGEST:g}, got {number!r}")
     return number
 
 
 def count(name: str, value: int, minimum: int = 1) -> int:
-    """A whole number that is at least `minimum`."""
+    """Return a whole number that is at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
         raise ValueError(f"{name} must be a whole number of at least {minimum}, got {value!r}")
     return int(value)
 
 
 def fits_in_memory(what: str, n_numbers: int) -> None:
-    """Refuse arrays of so many float64 that this machine's memory cannot hold.
+    """Raise if this machine's memory cannot hold so many float64.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def memory_size() -> int:
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
-    """One of a few words."""
+    """Return the value if it is one of the allowed words."""
     if value not in allowed:
         words = ", ".join(repr(word) for word in allowed)
         raise ValueError(f"{name} must be one of {words}, got {value!r}")
@@ -88,9 +88,9 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
 
 
 def features(X: ArrayLike, n_features: int, *, finite: bool = True) -> FloatArray:
-    """Rows of features, `(..., n, n_features)`.
+    """Return rows of features, `(..., n, n_features)`.
 
-    `finite=False` leaves the costly look at every number to a caller who sees it in the result anyway.
+    finite: whether to check every number, which takes time; a caller may check the result instead.
     """
     array = floats("features", X)
     if array.shape == (0,):  # an empty list: no rows
@@ -103,7 +103,7 @@ def features(X: ArrayLike, n_features: int, *, finite: bool = True) -> FloatArra
 
 
 def vector(name: str, values: ArrayLike, length: int, *, finite: bool = True) -> FloatArray:
-    """One number per arm, `(length,)`."""
+    """Return one number for each arm, `(length,)`."""
     array = floats(name, values)
     if array.shape != (length,):
         raise ValueError(f"{name} must have shape ({length},), one for each arm, got {shape_of(array)}")
@@ -113,7 +113,7 @@ def vector(name: str, values: ArrayLike, length: int, *, finite: bool = True) ->
 
 
 def caps(values: ArrayLike, n_arms: int) -> FloatArray:
-    """What each arm pays at most, `(n_arms,)`; infinity where that is not known."""
+    """Return the cap of each arm, `(n_arms,)`; infinity where none is known."""
     array = vector("caps", values, n_arms, finite=False)
     if not all_finite(array):
         for row in np.flatnonzero(np.isnan(array) | (array == -np.inf)).tolist():
@@ -122,7 +122,7 @@ def caps(values: ArrayLike, n_arms: int) -> FloatArray:
 
 
 def floats(name: str, values: ArrayLike) -> FloatArray:
-    """An array of real numbers, of any shape.
+    """Return an array of real numbers, of any shape.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def floats(name: str, values: ArrayLike) -> FloatArray:
 
 
 def _kind(values: Any) -> str:
-    """Return what came instead of numbers."""
+    """Return a description of values that are not numbers."""
     word = _first_word(values)
     if word is not None:
         return f"words like {word!r}" if len(word) <= 40 else f"words like {word[:40]!r}..."
@@ -157,7 +157,7 @@ def _kind(values: Any) -> str:
 
 
 def _first_word(values: Any) -> str | None:
-    """Return the first text in lists in lists, or in an array; None where there is none."""
+    """Return the first string in nested lists or in an array; None where there is none."""
     if isinstance(values, str):
         return str(values)
     if isinstance(values, np.ndarray):
@@ -179,17 +179,17 @@ def shape_of(array: FloatArray) -> str:
 
 
 def all_finite(array: FloatArray) -> bool:
-    """Whether no number is NaN or infinite: then seldom is the sum of their squares, which is faster to look at."""
+    """Return whether all numbers are finite; the sum of squares is tried first, since it is faster to compute."""
     return math.isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
 
 
 def refuse_not_finite(name: str, array: FloatArray, first_row: int = 0) -> None:
-    """Name the first NaN or infinity and where it stands; the rows count from `first_row`."""
+    """Raise if a number is NaN or infinite, and name its row; rows are counted from `first_row`."""
     if all_finite(array):
         return
     where = np.argwhere(~np.isfinite(array))[0]
-    place = f"row {first_row + where[0]}" if array.ndim <= 2 else f"place {tuple(int(i) for i in where)}"
-    raise ValueError(f"{name} must be finite, got {array[tuple(where)]} in {place}")
+    position = f"row {first_row + where[0]}" if array.ndim <= 2 else f"place {tuple(int(i) for i in where)}"
+    raise ValueError(f"{name} must be finite, got {array[tuple(where)]} in {position}")
 
 
 def _number(name: str, value: Any) -> float:

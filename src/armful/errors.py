@@ -1,16 +1,16 @@
-"""Every exception armful raises on purpose, beside plain `ValueError` for bad input."""
+"""The exceptions that armful raises on purpose, beside plain `ValueError` for bad input."""
 
 
 class InfeasibleError(ValueError):
-    """No set of arms satisfies the constraint; the message says which part cannot be met."""
+    """No set of arms satisfies the constraint; the message names the part that cannot be met."""
 
 
 class PrecisionError(ArithmeticError, ValueError):
-    """Float64 can no longer tell the ridge from rounding, or a number left its range."""
+    """Rounding in float64 is as large as the ridge, or a number is beyond its range."""
 
 
 class FileFormatError(ValueError):
-    """A file is not what it should be: truncated, foreign, or written by a later version."""
+    """A file cannot be read: it is truncated, of another format, or written by a later version."""
 
 
 def with_message(error: OSError, sentence: str) -> OSError:

@@ -455,3 +455,13 @@ def test_policies_that_began_alike_merge_what_each_learned():
     fresh = C2UCB(n_features=D)
     fresh.merge(fresh.state)
     assert fresh.state.n == 0
+
+
+def test_the_parts_of_a_score_are_had_as_the_docstring_of_scores_says():
+    policy, caps = CappedC2UCB(n_features=D, cap=0.4, seed=0), np.linspace(0.1, 1.0, 12)
+    policy.learn(X[:3], [0.1, 0.2, 0.3])
+    assert "policy.score(armful.Arms(X, policy.state, caps), k)" in Policy.scores.__doc__
+    parts = policy.score(Arms(X, policy.state, caps), 3)
+    assert np.array_equal(parts.value, policy.scores(X, k=3, caps=caps))
+    assert np.array_equal((parts.mean + parts.bonus)[~parts.capped], parts.value[~parts.capped])
+    assert np.allclose(parts.mean, policy.state.mean(X))

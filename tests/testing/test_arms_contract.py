@@ -90,10 +90,10 @@ CHOOSING = [name for name in ALL if "as_in_one_place" in name]
         (InAnotherOrder, CHOOSING),
         (OneRowSlightlyOff, CHOOSING[:1]),
         (OverlooksWhatIsNotFinite, ["test_arms_that_cannot_be_chosen_from_are_refused_and_nothing_changes"]),
-        (ForgetsWeights, ["test_learning_from_all_rows_gives_the_state_of_learning_in_one_place"]),
-        (LearnsAgainWhatWasKnown, ["test_learning_from_all_rows_gives_the_state_of_learning_in_one_place"]),
+        (ForgetsWeights, ["test_learning_from_all_rows_gives_the_state_of_one_array"]),
+        (LearnsAgainWhatWasKnown, ["test_learning_from_all_rows_gives_the_state_of_one_array"]),
         (DrawsTwice, CHOOSING),
-        (BreaksTiesByPlace, ["test_equal_arms_draw_the_same_lots_as_in_one_place"]),
+        (BreaksTiesByPlace, ["test_ties_are_broken_as_with_one_array"]),
     ],
 )
 def test_broken_arms_are_caught(suite, caught_by):
@@ -102,4 +102,4 @@ def test_broken_arms_are_caught(suite, caught_by):
 
 def test_arms_must_be_supplied():
     with pytest.raises(NotImplementedError, match=r"^ArmsContract must define arms\(self, X\)$"):
-        ArmsContract().test_every_policy_chooses_as_in_one_place()
+        ArmsContract().test_every_policy_chooses_as_from_one_array()

@@ -1,4 +1,4 @@
-"""The checks that everything arms can be chosen from passes: in memory, on disk, on a cluster."""
+"""The contract suite of everything that arms can be chosen from: in memory, on disk, on a cluster."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -25,32 +25,39 @@ from armful.testing._expectations import expect_close, expect_read_only, expect_
 
 
 class ArmsContract:
-    """Inherit it in a test file and supply `arms`: whatever it makes of a matrix, the choice is the plain one.
+    """The checks that every kind of arms passes: the same choice as scoring every row in float64 in one array.
 
+    Inherit it in a test file and write `arms`.
+
+    Attributes
+    ----------
+    options : mapping
+        Further arguments of `choose`, like `{"client": client}`.
+    n_arms, n_features : int
+        The size of the matrix, whose numbers float32 holds exactly. With 16,000 arms or more the scan is used.
+
+    Examples
+    --------
     class TestMyTable(ArmsContract):
         def arms(self, X):
             return MyTable(X)
-
-    The plain one: every row scored in float64 in one place, and all scores given to the constraint. options: what else
-    `choose` is called with, like `{"client": client}`. n_arms, n_features: the size of the matrix, whose numbers are
-    such that float32 holds them; with 16,000 arms not each of them is looked at closely.
     """
 
     options: Mapping[str, Any] = {}
     n_arms, n_features = 16_321, 12
 
     def arms(self, X: FloatArray) -> Any:
-        """What to choose from: the rows of `X` `(n_arms, n_features)`, in this order."""
+        """Return what to choose from: the rows of `X` `(n_arms, n_features)`, in this order."""
         raise NotImplementedError(f"{type(self).__name__} must define arms(self, X)")
 
     def learn(self, policy: Policy, X: FloatArray, rewards: FloatArray, weights: FloatArray | None) -> None:
-        """Learn from all rows of `X`, `(n_arms, n_features)`, in whatever way it is done for such arms."""
+        """Learn from all rows of `X`, `(n_arms, n_features)`, as it is done for such arms."""
         policy.learn(X, rewards, weights=weights)
 
     def constraints(self, rng: Generator) -> Iterator[RankedConstraint]:
         """Yield constraints on `n_arms` arms: small and large sets, groups that need arms, groups that are full."""
         city = rng.integers(0, 40, self.n_arms)
-        city[:40] = np.arange(40)  # each is there
+        city[:40] = np.arange(40)  # at least one arm for each
         yield TopK(30)
         yield AtMost(200)
         yield Quotas(city, at_least=1, at_most=5, total=(50, 90))
@@ -61,43 +68,43 @@ class ArmsContract:
 
     # -- choosing ------------------------------------------------------------------------------------
 
-    def test_every_policy_chooses_as_in_one_place(self) -> None:
+    def test_every_policy_chooses_as_from_one_array(self) -> None:
         rng = np.random.default_rng(0)
         X = self._rows(rng)
         arms, constraints = self.arms(X), list(self.constraints(rng))
         for i, policy in enumerate(self._policies()):
             for t in range(3):
-                self._expect_plain(policy, arms, X, constraints[(i + t) % len(constraints)], rng)
+                self._expect_same_choice(policy, arms, X, constraints[(i + t) % len(constraints)], rng)
                 if t == 1:
                     policy.discount(0.7)
 
-    def test_every_constraint_is_obeyed_as_in_one_place(self) -> None:
+    def test_every_constraint_is_obeyed_as_with_one_array(self) -> None:
         rng = np.random.default_rng(1)
         X = self._rows(rng)
         arms, policy = self.arms(X), C2UCB(n_features=self.n_features, ridge=1.0, seed=1)
         for constraint in self.constraints(rng):
-            choice = self._expect_plain(policy, arms, X, constraint, rng)
+            choice = self._expect_same_choice(policy, arms, X, constraint, rng)
             assert constraint.violation(choice.indices) == 0, f"{choice.indices} violate {constraint!r}"
 
-    def test_equal_arms_draw_the_same_lots_as_in_one_place(self) -> None:
+    def test_ties_are_broken_as_with_one_array(self) -> None:
         rng = np.random.default_rng(2)
         X = self._rows(rng)[rng.integers(0, self.n_arms // 40, self.n_arms)]
         arms = self.arms(X)
         for constraint in self.constraints(rng):
             policy = C2UCB(n_features=self.n_features, ridge=1.0, seed=2)
             for _ in range(2):
-                self._expect_plain(policy, arms, X, constraint, rng)
+                self._expect_same_choice(policy, arms, X, constraint, rng)
 
-    def test_rare_columns_are_not_overlooked(self) -> None:
-        """Arms of features that are hardly ever seen have the widest bonuses, and many of them are alike."""
+    def test_arms_of_rare_features_are_not_missed(self) -> None:
+        """Arms of features that are hardly ever seen have the largest bonuses, and many of them are equal."""
         rng = np.random.default_rng(3)
         X = (rng.random((self.n_arms, self.n_features)) < 0.01).astype(np.float64)
         X[0] = 1.0
         arms, policy = self.arms(X), C2UCB(n_features=self.n_features, ridge=1.0, radius=0.2, seed=3)
         for constraint in list(self.constraints(rng))[:4]:
-            self._expect_plain(policy, arms, X, constraint, rng)
+            self._expect_same_choice(policy, arms, X, constraint, rng)
 
-    def test_caps_hold_and_ties_at_the_cap_are_drawn(self) -> None:
+    def test_caps_hold_and_ties_at_the_cap_are_broken_as_with_one_array(self) -> None:
         rng = np.random.default_rng(4)
         X = self._rows(rng)
         arms, caps = self.arms(X), rng.integers(1, 4, self.n_arms) / 4
@@ -109,17 +116,17 @@ class ArmsContract:
             )
         ):
             for t in range(2):  # at first every arm is at its cap
-                self._expect_plain(policy, arms, X, constraints[(i + t) % min(3, len(constraints))], rng)
+                self._expect_same_choice(policy, arms, X, constraints[(i + t) % min(3, len(constraints))], rng)
         policy = CappedC2UCB(n_features=self.n_features, ridge=1.0, norm=2.0, seed=4)
         for constraint in constraints[:3]:
-            self._expect_plain(policy, arms, X, constraint, rng, caps)
+            self._expect_same_choice(policy, arms, X, constraint, rng, caps)
 
     def test_an_empty_choice_is_allowed_where_every_score_is_negative(self) -> None:
         rng = np.random.default_rng(5)
         X = np.abs(self._rows(rng))
         arms, policy = self.arms(X), C2UCB(n_features=self.n_features, ridge=1.0, radius=0.0, seed=5)
         policy.learn(np.eye(self.n_features), -np.ones(self.n_features))
-        choice = self._expect_plain(policy, arms, X, AtMost(7), rng, learn=False)
+        choice = self._expect_same_choice(policy, arms, X, AtMost(7), rng, learn=False)
         assert len(choice) == 0, f"{choice.indices} were chosen, whose scores are {choice.scores}"
 
     def test_the_arrays_of_a_choice_are_read_only(self) -> None:
@@ -130,7 +137,7 @@ class ArmsContract:
 
     # -- learning ------------------------------------------------------------------------------------
 
-    def test_learning_from_all_rows_gives_the_state_of_learning_in_one_place(self) -> None:
+    def test_learning_from_all_rows_gives_the_state_of_one_array(self) -> None:
         rng = np.random.default_rng(6)
         X, rewards = self._rows(rng), rng.standard_normal(self.n_arms)
         for weights in (None, rng.integers(0, 3, self.n_arms).astype(np.float64)):
@@ -162,7 +169,7 @@ class ArmsContract:
         expect_refusal("other features", choose, np.ascontiguousarray(X[:, 1:]), TopK(3))
         assert policy.rng.bit_generator.state == before, "a refused choice drew from the generator"  # type: ignore[union-attr]
 
-    # -- inside --------------------------------------------------------------------------------------
+    # -- internals --------------------------------------------------------------------------------------
 
     def _rows(self, rng: Generator) -> FloatArray:
         return rng.standard_normal((self.n_arms, self.n_features), dtype=np.float32).astype(np.float64)
@@ -178,7 +185,7 @@ class ArmsContract:
         yield CombLinTS(n_features=d, ridge=1.0, seed=1)
         yield EpsilonGreedy(n_features=d, ridge=1.0, epsilon=0.5, seed=1)
 
-    def _expect_plain(
+    def _expect_same_choice(
         self,
         policy: Policy,
         arms: Any,
@@ -189,13 +196,13 @@ class ArmsContract:
         *,
         learn: bool = True,
     ) -> Choice:
-        """Choose, compare everything with the plain computation, and learn what comes of it."""
+        """Choose, compare everything with scoring all rows in one array, and learn rewards."""
         twin = copy.deepcopy(policy)
         scores = twin._score_arms(Arms(X, twin.state, caps), constraint.k)
         best = constraint.best(scores.value, None, twin.rng)  # type: ignore[arg-type]
         choice = policy.choose(arms, constraint, caps=caps, **self.options)
         i, what = best.indices, f"{policy!r} under {constraint!r}"
-        assert np.array_equal(choice.indices, i), f"{what}: {choice.indices} were chosen, {i} are the best"
+        assert np.array_equal(choice.indices, i), f"{what}: {choice.indices} were chosen, {i} are best"
         for name, expected in (
             ("features", X[i]),
             ("mean", scores.mean[i]),

@@ -1,4 +1,4 @@
-"""The checks that every policy passes."""
+"""The contract suite of policies."""
 
 import copy
 import tempfile
@@ -20,8 +20,15 @@ from armful.theory import check_trajectory
 
 
 class PolicyContract:
-    """Inherit it in a test file and supply `policy`.
+    """The checks that every policy passes. Inherit it in a test file and write `policy`.
 
+    Attributes
+    ----------
+    n_features : int
+        The length of the feature vectors that are tested with.
+
+    Examples
+    --------
     class TestMyPolicy(PolicyContract):
         def policy(self, n_features, seed):
             return MyPolicy(n_features=n_features, seed=seed)
@@ -30,7 +37,7 @@ class PolicyContract:
     n_features = 5
 
     def policy(self, n_features: int, seed: int) -> Policy:
-        """A new policy for feature vectors of this length, that draws from this seed."""
+        """Return a new policy for feature vectors of this length, with this seed."""
         raise NotImplementedError(f"{type(self).__name__} must define policy(self, n_features, seed)")
 
     # -- choosing ------------------------------------------------------------------------------------
@@ -72,7 +79,7 @@ class PolicyContract:
             assert np.array_equal(one.scores, other.scores), f"scores {one.scores}, then {other.scores}"
 
     def test_equal_arms_are_chosen_equally_often(self) -> None:
-        """Wherever they stand. False alarms: one in a million, whatever the seed (Chernoff, summed over the arms)."""
+        """Whatever their index. False alarms: one in a million, for any seed (Chernoff, summed over the arms)."""
         draws = 300
         for n_arms, k in ((2, 1), (13, 1), (8, 3)):
             policy = self._experienced(seed=4)
@@ -111,7 +118,7 @@ class PolicyContract:
             return
         rng, repetitions = np.random.default_rng(6), 7
         batch = repeated(policy, [np.random.default_rng([6, i]) for i in range(repetitions)])
-        alone = [_drawing_from(policy, np.random.default_rng([6, i])) for i in range(repetitions)]
+        alone = [_with_generator(policy, np.random.default_rng([6, i])) for i in range(repetitions)]
         for n_arms, k in ((9, 3), (1, 1), (40, 8), (9, 2)):
             X = rng.standard_normal((repetitions, n_arms, self.n_features))
             for shown in (X, X[0]):  # each repetition its own arms; all the same arms
@@ -182,7 +189,7 @@ class PolicyContract:
     # -- theory --------------------------------------------------------------------------------------
 
     def test_the_trajectory_inequalities_hold(self) -> None:
-        for growth in (1.0, 2.0):  # 2: features of ever other sizes, as in the paper's instances
+        for growth in (1.0, 2.0):  # 2: features of very different sizes, as in the paper's instances
             policy = self.policy(self.n_features, 11)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # rewards grow with the features, beyond any cap
@@ -190,13 +197,13 @@ class PolicyContract:
             report = check_trajectory([chosen for chosen in features if len(chosen)], ridge=policy.ridge)
             assert report.holds, str(report)
 
-    # -- inside --------------------------------------------------------------------------------------
+    # -- internals --------------------------------------------------------------------------------------
 
     def _run(self, seed: int, rounds: int) -> Iterator[tuple[FloatArray, Constraint, Choice]]:
         return _rounds_of(self.policy(self.n_features, seed), seed, rounds)
 
     def _experienced(self, seed: int) -> Policy:
-        """A policy that has learned a little."""
+        """Return a policy that has learned a few rounds."""
         policy = self.policy(self.n_features, seed)
         for _ in _rounds_of(policy, seed, rounds=6):
             pass
@@ -206,7 +213,7 @@ class PolicyContract:
 def _rounds_of(
     policy: Policy, seed: int, rounds: int, growth: float = 1.0
 ) -> Iterator[tuple[FloatArray, Constraint, Choice]]:
-    """The arms, the constraint and the choice of each round; the policy then learns noisy rewards of some world."""
+    """Yield the arms, the constraint and the choice of each round; the policy then learns noisy linear rewards."""
     rng = np.random.default_rng([seed, 1])
     theta = rng.standard_normal(policy.n_features) / np.sqrt(policy.n_features)
     for t in range(rounds):
@@ -229,7 +236,7 @@ def _constraint(t: int, n_arms: int, rng: Generator) -> Constraint:
     )[t % 5]
 
 
-def _drawing_from(policy: Policy, generator: Generator) -> Policy:
+def _with_generator(policy: Policy, generator: Generator) -> Policy:
     twin = copy.deepcopy(policy)
     twin.rng = generator
     return twin

@@ -139,7 +139,9 @@ def regret_certificate(
 ) -> FloatArray:
     """Return an upper bound on the regret after each round from the widths of the arms that were chosen.
 
-    It is smaller than the bounds that are known before a run, which use G.
+    It is smaller than the bounds that are known before a run, which use G. It holds for exact choices by these two
+    scores, with a radius that has a guarantee. For other scores it proves nothing: not for Thompson sampling, nor for
+    `rule="paper"`, which gives a wide arm the score B even where `theta.x + alpha_t w` is less.
 
         C2UCB:                               sum_t min(2 alpha_t sum_i w, 2 B k)
         CappedC2UCB(rule="clip", cap=B):     sum_t sum_i min(2 alpha_t w, 2 B)
