@@ -12,6 +12,8 @@ from armful import (
     Assignment,
     AtMost,
     Constraint,
+    Coverage,
+    Diverse,
     Excluding,
     Knapsack,
     Linear,
@@ -73,6 +75,17 @@ def test_equal_constraints_are_equal_and_hash_alike(name):
     assert len({one, two, pickle.loads(pickle.dumps(one))}) == 1
     assert one != OTHER[name]()
     assert one != name
+
+
+def test_equal_objectives_are_equal_and_hash_alike():
+    for one, two, other in (
+        (Diverse(weight=1), Diverse(weight=1.0, scale=1.0), Diverse(weight=2.0)),
+        (Coverage([[1, 0]], weight=1.0), Coverage(np.eye(2)[:1], weight=1), Coverage([[0, 1]], weight=1.0)),
+    ):
+        assert one == two != other
+        assert len({one, two, pickle.loads(pickle.dumps(one))}) == 1
+        assert eval(repr(one), vars(armful)) == one
+        assert one.with_(weight=2.0).weight == 2.0
 
 
 @pytest.mark.parametrize("name", ALIKE)
