@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
 
 from armful import Excluding, InfeasibleError, Quotas, Requiring
-from armful.constraints import linear
+from armful.constraints import Linear, linear, overlapping_quotas
 from armful.constraints._cover_cuts import cover
 from armful.constraints._milp import Answer
-from armful.constraints.linear import Linear, overlapping_quotas
 from armful.testing import ConstraintContract
 
 

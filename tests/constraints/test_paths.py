@@ -224,7 +224,7 @@ def test_all_four_algorithms_agree_where_they_apply(question):
     if (gains <= 0).all():
         assert labels is not None
         assert network.labels_of_costs(gains)[network.target] == pytest.approx(best, abs=1e-12)
-    if network.places is not None:
+    if network.topological_ranks is not None:
         assert labels is not None
         assert network.labels_in_order(gains)[network.target] == pytest.approx(best, abs=1e-12)
 
@@ -388,8 +388,8 @@ def test_a_gain_on_a_cycle_is_seen_even_in_the_last_sweep():
 
 def test_a_gain_on_a_cycle_is_seen_long_before_as_many_sweeps_as_nodes(monkeypatch):
     looks = []
-    plain = Network._goes_round
-    monkeypatch.setattr(Network, "_goes_round", lambda self, previous: looks.append(1) or plain(self, previous))
+    plain = Network._has_cycle
+    monkeypatch.setattr(Network, "_has_cycle", lambda self, previous: looks.append(1) or plain(self, previous))
     line = np.stack([np.arange(2000), np.arange(1, 2001)], axis=1)
     network = network_of(Path(np.concatenate([line, line[:, ::-1]]), 0, 2000))
     assert network.labels_of_any_sign(np.ones(network.arm.size)) is None

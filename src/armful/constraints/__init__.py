@@ -8,9 +8,10 @@ from armful.constraints.assignment import Assignment
 from armful.constraints.base import Constraint, Limit, Selection
 from armful.constraints.cardinality import AtMost, TopK
 from armful.constraints.knapsack import Knapsack
-from armful.constraints.linear import Linear, overlapping_quotas
+from armful.constraints.linear import Linear
 from armful.constraints.nested import NestedQuotas
 from armful.constraints.one_of import OneOf
+from armful.constraints.overlapping import overlapping_quotas
 from armful.constraints.paths import Path
 from armful.constraints.quotas import Quotas
 from armful.constraints.ranked import RankedConstraint

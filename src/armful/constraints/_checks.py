@@ -1,6 +1,7 @@
-"""Scores and indices as constraints take them, checked; and labels as they are written in names."""
+"""Checks of scores and indices; numbers and names for labels."""
 
-from collections.abc import Set
+from collections.abc import Hashable, Set
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,18 +36,25 @@ def check_indices(indices: ArrayLike | Set[int], n_arms: int | None = None) -> I
     return array.astype(np.int64)
 
 
+def numbered(labels: NDArray[Any]) -> tuple[list[Hashable], IntArray]:
+    """Return the distinct labels of an array in order of appearance, and the number of each entry's label."""
+    distinct, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return distinct[order].tolist(), np.argsort(order)[codes].astype(np.int64)
+
+
 def repeated(indices: IntArray) -> int:
-    """Return how many indices are there once too often."""
+    """Return how many indices are repetitions of others."""
     return indices.size - np.unique(indices).size
 
 
 def plain(label: object) -> str:
-    """Return a label as it is written in a name: a string as it is, anything else as Python writes it."""
+    """Return a label as it appears in a name: a string as it is, anything else by its repr."""
     return label if isinstance(label, str) else repr(label)
 
 
 def with_others(first: IntArray, second: IntArray) -> NDArray[np.bool_]:
-    """Return which arms, each of two numbers of at least 0, are not the only ones with these numbers, `(n_arms,)`."""
+    """Return which arms share their pair of numbers, each at least 0, with another arm, `(n_arms,)`."""
     _, which, counts = np.unique(first * (second.max() + 1) + second, return_inverse=True, return_counts=True)
     several: NDArray[np.bool_] = counts[which] > 1
     return several

@@ -1,4 +1,4 @@
-"""Graphs whose edges are the arms: nodes by number, and by name when something must be said about them."""
+"""Graphs whose edges are the arms: nodes are numbered, and named in messages."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Protocol, TypeGuard
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import plain, with_others
+from armful.constraints._checks import numbered, plain, with_others
 
 
 class Graph(Protocol):
@@ -17,33 +17,29 @@ class Graph(Protocol):
     @property
     def nodes(self) -> Iterable[Hashable]:
         """The nodes."""
-        ...
 
     @property
     def edges(self) -> Any:
         """The edges: called, pairs of nodes; with `keys=True` on a multigraph, (tail, head, key)."""
-        ...
 
     def is_directed(self) -> bool:
-        """Whether edges lead one way only."""
-        ...
+        """Return whether edges lead one way only."""
 
     def is_multigraph(self) -> bool:
-        """Whether edges may be parallel, and have keys."""
-        ...
+        """Return whether edges may be parallel, and have keys."""
 
 
 Edges = Iterable[tuple[Hashable, Hashable]] | NDArray[np.generic] | Graph
 
 
 class KeyedEdges(list[tuple[Hashable, Hashable]]):
-    """Pairs of nodes of a multigraph; keys: the key of each."""
+    """Pairs of nodes of a multigraph, with `keys`."""
 
     keys: list[Hashable]
 
 
 def is_graph(edges: object) -> TypeGuard[Graph]:
-    """Whether this is a graph, not a list of edges."""
+    """Return whether this is a graph, not a list of edges."""
     return all(hasattr(edges, name) for name in ("nodes", "edges", "is_directed", "is_multigraph"))
 
 
@@ -79,37 +75,36 @@ def _pairs(edges: Any) -> list[tuple[Hashable, Hashable]]:
         pairs = list(edges)
     except TypeError:
         raise ValueError(f"edges must be pairs of nodes or a networkx graph, got {type(edges).__name__}") from None
-    for place, pair in enumerate(pairs):
+    for i, pair in enumerate(pairs):
         try:
             tail, head = pair
         except (TypeError, ValueError):
-            raise ValueError(f"edges must be pairs of nodes, edge {place} is {pair!r}") from None
-        pairs[place] = (tail, head)
+            raise ValueError(f"edges must be pairs of nodes, edge {i} is {pair!r}") from None
+        pairs[i] = (tail, head)
     return pairs
 
 
 def edge_names(edges: Any, labels: Sequence[Hashable], ends: IntArray, arms: IntArray, *, directed: bool) -> list[str]:
-    """Return what these arms are called, like `home -> park`, or `home - park` if they lead both ways.
+    """Return the names of these arms, like `home -> park`, or `home - park` if they lead both ways.
 
-    Edges beside one another are told apart by their keys in a multigraph, else by their numbers.
+    Names of parallel edges also have their keys in a multigraph, else their arm indices.
     """
     joins = ends if directed else np.sort(ends, axis=1)
-    beside = with_others(joins[:, 0], joins[:, 1])[arms].tolist()
+    parallel = with_others(joins[:, 0], joins[:, 1])[arms].tolist()
     names = []
-    for arm, (tail, head), is_one_of_many in zip(arms.tolist(), ends[arms].tolist(), beside, strict=True):
+    for arm, (tail, head), is_parallel in zip(arms.tolist(), ends[arms].tolist(), parallel, strict=True):
         name = f"{plain(labels[tail])} {'->' if directed else '-'} {plain(labels[head])}"
-        if is_one_of_many:
+        if is_parallel:
             name += f" ({plain(edges.keys[arm])})" if isinstance(edges, KeyedEdges) else f" (arm {arm})"
         names.append(name)
     return names
 
 
 def number_nodes(pairs: list[tuple[Hashable, Hashable]] | NDArray[np.generic]) -> tuple[list[Hashable], IntArray]:
-    """The nodes in order of appearance, and the number of each edge's two nodes, `(n_arms, 2)`."""
+    """Return the nodes in order of appearance, and the numbers of each edge's two nodes, `(n_arms, 2)`."""
     if isinstance(pairs, np.ndarray):
-        labels, first, codes = np.unique(pairs.ravel(), return_index=True, return_inverse=True)
-        appearance = np.argsort(np.argsort(first))
-        return labels[np.argsort(first)].tolist(), appearance[codes].astype(np.int64).reshape(-1, 2)
+        labels, codes = numbered(pairs.ravel())
+        return labels, codes.reshape(-1, 2)
     numbers: dict[Hashable, int] = {}
     try:
         coded = [numbers.setdefault(node, len(numbers)) for pair in pairs for node in pair]
@@ -119,7 +114,7 @@ def number_nodes(pairs: list[tuple[Hashable, Hashable]] | NDArray[np.generic]) -
 
 
 def adjacency(tail: IntArray, head: IntArray, n_nodes: int) -> "csr_array[np.float64]":
-    """A sparse `(n_nodes, n_nodes)` with something positive wherever an edge leads."""
+    """Return a sparse `(n_nodes, n_nodes)` matrix that is positive wherever there is an edge."""
     return csr_array((np.ones(tail.size), (tail.astype(np.int32), head.astype(np.int32))), shape=(n_nodes, n_nodes))
 
 
@@ -130,6 +125,18 @@ def rows_of_graph(weights: FloatArray, heads: IntArray, begins: IntArray) -> "cs
     """
     n_nodes = begins.size - 1
     return csr_array((weights, heads.astype(np.int32), begins.astype(np.int32)), shape=(n_nodes, n_nodes))
+
+
+def simple_rows(tail: IntArray, head: IntArray, n_nodes: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return the edges as rows of a sparse matrix with parallel edges merged.
+
+    These are the edges by tail and head `(n_edges,)`, where parallel ones begin in that order, where the rows begin
+    among those, and their heads.
+    """
+    order = np.lexsort((head, tail))
+    tail, head = tail[order], head[order]
+    firsts = np.flatnonzero(np.concatenate([[True], (tail[1:] != tail[:-1]) | (head[1:] != head[:-1])]))
+    return order, firsts, np.searchsorted(tail[firsts], np.arange(n_nodes + 1)), head[firsts]
 
 
 def some_of(names: Sequence[object], most: int = 5, *, bare: bool = False) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from armful import checks
 from armful.checks import IntArray
+from armful.constraints._checks import numbered
 from armful.constraints._ranks import GroupBounds, Ranks
 from armful.constraints._value import hashable
 from armful.errors import InfeasibleError
@@ -46,9 +47,7 @@ class Groups:
         if isinstance(groups, np.ndarray) and groups.size == 0:
             raise ValueError("groups must be one label for each arm, got none")
         if isinstance(groups, np.ndarray) and groups.dtype.kind in "iubUS":
-            labels, first, codes = np.unique(groups, return_index=True, return_inverse=True)
-            appearance = np.argsort(np.argsort(first))
-            return cls(labels[np.argsort(first)].tolist(), appearance[codes].astype(np.int64))
+            return cls(*numbered(groups))
         numbers: dict[Hashable, int] = {}
         try:
             coded = [numbers.setdefault(label, len(numbers)) for label in groups]

@@ -1,4 +1,4 @@
-"""The part of a graph that its paths can use, and the largest sum of gains to each of its nodes."""
+"""The part of a graph that lies on paths, and the best paths in it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._graphs import adjacency, rows_of_graph
+from armful.constraints._graphs import adjacency, rows_of_graph, simple_rows
 
 FEW_ARCS = 700
 """With no more arcs than this, Dijkstra's algorithm in Python is the faster one."""
@@ -20,11 +20,11 @@ FEW_ARCS = 700
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Arcs from a source to a target, every node of which lies on some way between them.
+    """Arcs from a source to a target; every node lies on some walk between them.
 
-    tail, head, arm: `(n_arcs,)`, in rising order of head: where an arc begins and ends, and which arm it is. No arc
-    enters the source, leaves the target or stays where it is, since no simple path uses such a one.
-    A label of a node is the largest sum of gains of a path from the source to it; gains are `(n_arcs,)`.
+    `tail`, `head` and `arm` `(n_arcs,)`, in rising order of head, are the ends of an arc and the arm it stands for. No
+    arc enters the source, leaves the target or is a loop, since no simple path uses such a one. The label of a node is
+    the largest sum of gains of a path from the source to it; gains are `(n_arcs,)`.
     """
 
     n_nodes: int
@@ -38,7 +38,7 @@ class Network:
     def between(
         cls, source: int, target: int, tail: IntArray, head: IntArray, arm: IntArray, n_nodes: int
     ) -> Self | None:
-        """What remains of the arcs once useless ones are dropped, its nodes numbered anew; None if there is no way."""
+        """Return the network of the useful arcs, with its nodes renumbered; None if there is no path."""
         keep = (tail != head) & (head != source) & (tail != target)
         tail, head, arm = tail[keep], head[keep], arm[keep]
         useful = reached(tail, head, n_nodes, source) & reached(head, tail, n_nodes, target)
@@ -52,24 +52,24 @@ class Network:
         return cls(int(useful.sum()), *ends, number[tail[order]], number[head[order]], arm[order])
 
     def only(self, arcs: NDArray[np.bool_]) -> Self | None:
-        """The network of some of the arcs; None if there is no way left."""
+        """Return the network of some of the arcs; None if there is no path left."""
         return self.between(self.source, self.target, self.tail[arcs], self.head[arcs], self.arm[arcs], self.n_nodes)
 
     def through(self, required: IntArray) -> Self | None:
-        """What remains of a network without cycles when every path must use the required arms; None if none can.
+        """Return the paths of an acyclic network that use the required arms; None if there are none.
 
-        In the order of `places`, every path leaves the nodes up to a required arc's tail by one arc: by that one.
+        In topological order, every path leaves the nodes up to a required arc's tail by one arc: by that one.
         """
-        places = np.array(self.places)
+        ranks = np.array(self.topological_ranks)
         keep = np.ones(self.arm.size, dtype=np.bool_)
         for arm in required.tolist():
-            begin = places[self.tail[self.arm == arm]]
-            keep &= (places[self.tail] > begin) | (places[self.head] <= begin) | (self.arm == arm)
+            begin = ranks[self.tail[self.arm == arm]]
+            keep &= (ranks[self.tail] > begin) | (ranks[self.head] <= begin) | (self.arm == arm)
         return self.only(keep)
 
     @cached_property
     def n_arms(self) -> int:
-        """How many arms some arc stands for."""
+        """The number of arms that some arc stands for."""
         return int(np.unique(self.arm).size)
 
     @cached_property
@@ -78,29 +78,26 @@ class Network:
         return np.searchsorted(self.head, np.arange(self.n_nodes + 1))
 
     @cached_property
-    def places(self) -> list[int] | None:
-        """The place of each node in an order in which every arc leads forward; None if there is a cycle."""
-        following: list[list[int]] = [[] for _ in range(self.n_nodes)]
-        for tail, head in zip(self.tail.tolist(), self.head.tolist(), strict=True):
-            following[tail].append(head)
-        waiting = np.diff(self.begins).tolist()
+    def topological_ranks(self) -> list[int] | None:
+        """The rank of each node in a topological order; None if there is a cycle."""
+        n_unseen = np.diff(self.begins).tolist()  # arcs into each node
         order = [self.source]
-        for node in order:  # grows as it is walked
-            for head in following[node]:
-                waiting[head] -= 1
-                if waiting[head] == 0:
+        for node in order:  # grows meanwhile
+            for _, head in self._leaving[node]:
+                n_unseen[head] -= 1
+                if n_unseen[head] == 0:
                     order.append(head)
         return np.argsort(order).tolist() if len(order) == self.n_nodes else None
 
     @cached_property
     def longest(self) -> int:
-        """The number of arcs of the longest path; with cycles, a bound on it."""
-        if self.places is None:
+        """The number of arcs of the longest path; with cycles, an upper bound."""
+        if self.topological_ranks is None:
             return min(self.n_nodes - 1, self.n_arms)
         return int(self.labels_in_order(np.ones(self.arm.size))[self.target])
 
     def labels_in_order(self, gains: FloatArray) -> FloatArray:
-        """Labels by dynamic programming, for a network without cycles and gains of any sign."""
+        """Return labels by dynamic programming, for an acyclic network and gains of any sign."""
         order, tails, heads = self._forward
         labels = [-np.inf] * self.n_nodes
         labels[self.source] = 0.0
@@ -112,13 +109,13 @@ class Network:
 
     @cached_property
     def _forward(self) -> tuple[IntArray, list[int], list[int]]:
-        order = np.argsort(np.array(self.places)[self.tail], kind="stable")
+        order = np.argsort(np.array(self.topological_ranks)[self.tail], kind="stable")
         return order, self.tail[order].tolist(), self.head[order].tolist()
 
     def labels_of_costs(self, gains: FloatArray) -> FloatArray:
-        """Labels by Dijkstra's algorithm, for gains that are all zero or less; below the target's they may be too low.
+        """Return labels by Dijkstra's algorithm, for gains that are all zero or less.
 
-        So they are in a small network, where Python is done before scipy has begun. `walk` does not look at those.
+        In a small network labels below the target's may be too low, which no path back from the target uses.
         """
         if gains.size <= FEW_ARCS:
             return self._labels_near_source((-gains).tolist())
@@ -148,29 +145,25 @@ class Network:
     @cached_property
     def _leaving(self) -> list[list[tuple[int, int]]]:
         """The arcs that leave each node, and where they lead."""
-        leaving: list[list[tuple[int, int]]] = [[] for _ in range(self.n_nodes)]
-        for arc, (tail, head) in enumerate(zip(self.tail.tolist(), self.head.tolist(), strict=True)):
-            leaving[tail].append((arc, head))
-        return leaving
+        return self._incident(self.tail, self.head)
 
     @cached_property
     def _entering(self) -> list[list[tuple[int, int]]]:
         """The arcs that enter each node, and where they come from."""
-        entering: list[list[tuple[int, int]]] = [[] for _ in range(self.n_nodes)]
-        for arc, (tail, head) in enumerate(zip(self.tail.tolist(), self.head.tolist(), strict=True)):
-            entering[head].append((arc, tail))
-        return entering
+        return self._incident(self.head, self.tail)
+
+    def _incident(self, here: IntArray, there: IntArray) -> list[list[tuple[int, int]]]:
+        arcs: list[list[tuple[int, int]]] = [[] for _ in range(self.n_nodes)]
+        for arc, (node, other) in enumerate(zip(here.tolist(), there.tolist(), strict=True)):
+            arcs[node].append((arc, other))
+        return arcs
 
     @cached_property
     def _rows(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """The arcs as rows of a sparse matrix, where parallel arcs begin, and the rows with these as one."""
-        order = np.lexsort((self.head, self.tail))
-        tail, head = self.tail[order], self.head[order]
-        firsts = np.flatnonzero(np.concatenate([[True], (tail[1:] != tail[:-1]) | (head[1:] != head[:-1])]))
-        return order, firsts, np.searchsorted(tail[firsts], np.arange(self.n_nodes + 1)), head[firsts]
+        return simple_rows(self.tail, self.head, self.n_nodes)
 
     def labels_of_any_sign(self, gains: FloatArray) -> FloatArray | None:
-        """Labels by the algorithm of Bellman and Ford; None if going round some cycle is a gain."""
+        """Return labels by the algorithm of Bellman and Ford; None if some cycle has a positive sum."""
         begins, sizes = self.begins[:-1], np.diff(self.begins)
         entered = np.flatnonzero(sizes)  # all but the source
         begins, sizes = begins[entered], sizes[entered]
@@ -186,22 +179,22 @@ class Network:
             winners = (offers == np.repeat(best, sizes)) & np.repeat(better, sizes)
             previous[self.head[winners]] = self.tail[winners]
             labels[entered[better]] = best[better]
-            if sweep & (sweep - 1) == 0 and self._goes_round(previous):
+            if sweep & (sweep - 1) == 0 and self._has_cycle(previous):
                 return None
         return None
 
-    def _goes_round(self, previous: IntArray) -> bool:
-        """Whether someone who goes from each node to the one before it never comes to the source."""
+    def _has_cycle(self, previous: IntArray) -> bool:
+        """Return whether some node's chain of predecessors does not lead to the source."""
         steps = 1
         while steps < self.n_nodes:
             previous, steps = previous[previous], 2 * steps
         return bool((previous != self.source).any())
 
-    def walk(self, gains: FloatArray, labels: FloatArray, rng: Generator) -> IntArray:
-        """The arcs of a best path, at random where several are as good: from the target back along tight arcs.
+    def tight_path(self, gains: FloatArray, labels: FloatArray, rng: Generator) -> IntArray:
+        """Return the arcs of a best path, at random among ties: from the target back along tight arcs.
 
-        An arc is tight if its gain is what its head has more than its tail. A tight cycle (of zero sum) may lead
-        astray: then go back to the last node that had a choice.
+        An arc is tight if its gain is the difference of the labels of its head and its tail. Cycles of tight arcs (of
+        zero sum) are left by backtracking to the last node that had a choice.
         """
         tight: Callable[[int], list[int]]
         if gains.size <= FEW_ARCS:
@@ -225,24 +218,24 @@ class Network:
                 choices.append(tight(node))
         return np.array(arcs[::-1], dtype=np.int64)
 
-    def short_walk(self, gains: FloatArray, labels: FloatArray, rng: Generator) -> IntArray:
-        """The arcs of a best path that, of several as good, is the shortest for random lengths of the arcs.
+    def shortest_tight_path(self, gains: FloatArray, labels: FloatArray, rng: Generator) -> IntArray:
+        """Return the arcs of the best path that is the shortest, among ties, for random lengths of the arcs.
 
-        `walk` strays: where all arcs gain 0 its path visits most of the nodes.
+        Where all arcs gain 0, the path of `tight_path` would visit most of the nodes.
         """
         tight = labels[self.tail] + gains == labels[self.head]
         lengths = np.where(tight, 1.0 - rng.random(gains.size), np.inf)
-        return self.walk(-lengths, self.labels_of_costs(-lengths), rng)
+        return self.tight_path(-lengths, self.labels_of_costs(-lengths), rng)
 
     def _tight(self, gains: FloatArray, labels: FloatArray, rng: Generator, node: int) -> list[int]:
-        """The tight arcs into a node, in random order."""
+        """Return the tight arcs into a node, in random order."""
         begin, end = self.begins[node], self.begins[node + 1]
         tight = begin + np.flatnonzero(labels[self.tail[begin:end]] + gains[begin:end] == labels[node])
         chosen: list[int] = (rng.permutation(tight) if tight.size > 1 else tight).tolist()
         return chosen
 
     def _tight_of_few(self, gains: list[float], labels: list[float], rng: Generator, node: int) -> list[int]:
-        """The same, faster where arcs are few."""
+        """Return the same, faster where there are few arcs."""
         label = labels[node]
         tight = [arc for arc, tail in self._entering[node] if labels[tail] + gains[arc] == label]
         if len(tight) > 1:
@@ -251,7 +244,7 @@ class Network:
 
 
 def reached(tail: IntArray, head: IntArray, n_nodes: int, start: int) -> NDArray[np.bool_]:
-    """Which nodes the arcs lead to from `start`, `(n_nodes,)`."""
+    """Return which nodes can be reached from `start`, `(n_nodes,)`."""
     found = np.zeros(n_nodes, dtype=np.bool_)
     found[breadth_first_order(adjacency(tail, head, n_nodes), start, return_predecessors=False)] = True
     return found

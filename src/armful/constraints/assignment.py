@@ -1,4 +1,4 @@
-"""Pairs of rows and columns: who does what, what is shown where."""
+"""Pairs of rows and columns, like workers and tasks: bipartite b-matchings."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -25,19 +25,36 @@ MOST_NAMES = 10
 
 
 class Assignment(RestrictableConstraint):
-    """Arms are pairs (row, column); each row and each column is used at most so many times.
+    """Arms are pairs (row, column), and each row and column is used at most so many times; in rising order of index.
 
-    rows, columns: `(n_arms,)`, labels of any hashable type; any pairs, and a pair may be there more than once.
-    row_capacity, column_capacity: how often at most, one number for all or a mapping from label to number, 1 for a
-        label that is not named.
-    every_row, every_column: each is used exactly as often as its capacity says; otherwise no arm of negative score
-        is taken, and arms that score exactly 0 are added in random order while they fit.
+    Exact for scores of any sign, by scipy's shortest augmenting paths on a dense or a sparse matrix
+    (docs/decisions/0014). Where the row and the column of a pair may both be used more than once, by the dual simplex
+    of HiGHS: the constraints are totally unimodular, so that a vertex of the relaxation is a set.
 
-    Exact for scores of any sign, by scipy's shortest augmenting paths (Jonker and Volgenant 1987, Crouse 2016), on a
-    dense or a sparse matrix (docs/decisions/0014). Where the row and the column of a pair may both be used more than
-    once, by the dual simplex of HiGHS: the constraints are totally unimodular, so that a vertex of the relaxation is
-    a set. Ties are broken at random.
+    Parameters
+    ----------
+    rows, columns : iterable of hashable, of length n_arms
+        The labels of each pair; a pair may be there more than once.
+    row_capacity, column_capacity : int or mapping
+        How often each is used at most: one number for all, or a mapping from label to number, 1 for a label that is not
+        named.
+    every_row, every_column : bool
+        Whether each is used exactly as often as its capacity says. Otherwise no arm of negative score is chosen, and
+        arms that score exactly 0 are added in random order while they fit.
 
+    Raises
+    ------
+    ValueError
+        If rows and columns differ in length, or a capacity names a label that is not there.
+    InfeasibleError
+        If not every row or column can be used; the message names some that compete for too few others.
+
+    References
+    ----------
+    Jonker and Volgenant 1987; Crouse 2016; Hall 1935.
+
+    Examples
+    --------
     >>> workers, tasks = ["ann", "ann", "bob", "bob"], ["paint", "drive", "paint", "drive"]
     >>> Assignment(workers, tasks).best([5.0, 4.0, 4.0, 1.0]).indices
     array([1, 2])
@@ -121,7 +138,7 @@ class Assignment(RestrictableConstraint):
         return names
 
     def violation(self, indices: ArrayLike) -> float:
-        """How often rows and columns are used too often, or not often enough, and how many pairs are repeated."""
+        """Return how often rows and columns are used too often or too rarely, and how many pairs are repeated."""
         chosen = check_indices(indices, self.n_arms)
         rest = self._pairs.left(np.unique(chosen))
         by_row = np.abs(rest.row_capacity) if self.every_row else np.maximum(-rest.row_capacity, 0)
@@ -129,9 +146,9 @@ class Assignment(RestrictableConstraint):
         return float(by_row.sum() + by_column.sum() + repeated(chosen))
 
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:
-        """The rows and columns that are full, with room for one more; the first hundred.
+        """Return the rows and columns that are full, with room for one more; the first hundred.
 
-        One that must be used exactly so many times is not among them: there is no looser form of it.
+        Not those that must be used exactly so many times: there is no looser form.
         """
         return islice(self._limits(check_indices(indices)), MOST_LIMITS)
 
@@ -160,31 +177,30 @@ class Assignment(RestrictableConstraint):
 
     def _no_assignment(self, required: IntArray, excluded: IntArray) -> str:
         named = {"has all the required pairs": required, "does without all the excluded pairs": excluded}
-        parts = [f"{what} ({_listed(self.arm_names(arms))})" for what, arms in named.items() if arms.size]
+        parts = [f"{what} ({_enumerated(self.arm_names(arms))})" for what, arms in named.items() if arms.size]
         return f"no assignment {' and '.join(parts)}"
 
     def _refuse_infeasible(self) -> None:
-        """Say which rows (or columns) cannot all be used."""
+        """Raise and name rows (or columns) that cannot all be used, if there are any."""
         pairs = self._pairs
         in_rows, in_columns = int(pairs.row_capacity.sum()), int(pairs.column_capacity.sum())
         if self.every_row and self.every_column and in_rows != in_columns:
             raise InfeasibleError(
                 f"every row and every column is to be used, but rows have room for {in_rows}, columns for {in_columns}"
             )
-        wanted = in_rows if self.every_row else in_columns
-        if largest_number(pairs) == wanted:
+        if largest_number(pairs) == (in_rows if self.every_row else in_columns):
             return
         side, groups, others = "row", self._rows, self._columns
         if not self.every_row:
             side, groups, others, pairs = "column", self._columns, self._rows, pairs.transposed()
         these, theirs, room = too_few_columns(pairs)
         needed = int(pairs.row_capacity[these].sum())
-        names = _listed([repr(groups.labels[i]) for i in these])
-        place = _listed([repr(others.labels[i]) for i in theirs])
+        names = _enumerated([repr(groups.labels[i]) for i in these])
+        where = _enumerated([repr(others.labels[i]) for i in theirs])
         other = "row" if side == "column" else "column"
         if len(these) == 1:
-            raise InfeasibleError(f"{side} {names} needs {needed} pairs, its {other}s ({place}) have room for {room}")
-        raise InfeasibleError(f"{side}s {names} need {needed} pairs, their {other}s ({place}) have room for {room}")
+            raise InfeasibleError(f"{side} {names} needs {needed} pairs, its {other}s ({where}) have room for {room}")
+        raise InfeasibleError(f"{side}s {names} need {needed} pairs, their {other}s ({where}) have room for {room}")
 
 
 def _groups(name: str, labels: Iterable[Hashable] | Groups) -> Groups:
@@ -210,7 +226,7 @@ def _with_one_more(capacity: Capacity, groups: Groups, i: int) -> dict[Hashable,
     return dict(zip(groups.labels, numbers, strict=True))
 
 
-def _listed(names: list[str]) -> str:
+def _enumerated(names: list[str]) -> str:
     if len(names) > MOST_NAMES:
         return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

@@ -238,13 +238,7 @@ class Constraint(Value):
         return ()
 
     def growth(self, n_arms: int) -> Growth:
-        """Return an empty set that can grow arm by arm, for objectives; by default there is none.
-
-        Raises
-        ------
-        ValueError
-            If the constraint cannot say which arms may be added to a set.
-        """
+        """Return an empty set that can grow arm by arm, for objectives; a `ValueError` by default."""
         raise ValueError(f"objectives work with TopK, AtMost, Quotas and NestedQuotas, restricted or not, got {self!r}")
 
     def arm_names(self, indices: ArrayLike) -> list[str] | None:

@@ -19,19 +19,33 @@ from armful.errors import InfeasibleError
 
 
 class Knapsack(RestrictableConstraint):
-    """Arms that together cost no more than the budget, and none whose score is negative.
+    """Arms that cost no more than the budget together, none whose score is negative; in rising order of index.
 
-    costs: `(n_arms,)`, zero or more. budget: what the chosen arms may cost together. Where all costs are whole numbers
-        it is kept exactly; otherwise, since sums of such numbers are rounded, to within 1e-9 of it.
-    at_most: how many arms at most, or None for any number.
-    time_limit: seconds for one answer, then the best set found so far; answers then depend on the machine.
+    Exact, by dynamic programming in integers; scores that are not integers count to within 1e-15 of their sum. HiGHS
+    solves what takes more than 2^25 states, and where `at_most` binds; its answers are as good as those of `Linear`.
+    The ratio of an answer is 1 if it is proved to be the best, otherwise value / bound. Ties are broken at random where
+    that is easy: among few arms, or arms of one score. Arms that score exactly 0 are added in random order while
+    they fit.
 
-    Exact, by dynamic programming in whole numbers; scores that are not whole numbers count to within 1e-15 of their
-    sum. HiGHS solves what takes more than 2^25 states, and where `at_most` binds; its answers are as good as those of
-    `Linear`. The ratio of an answer is 1 if it is proved to be the best, otherwise value / bound as far as that was
-    proved. Ties are broken at random where that is easy: among few arms, or arms of one score. Arms that score exactly
-    0 are added in random order while they fit.
+    Parameters
+    ----------
+    costs : array_like of shape (n_arms,)
+        The cost of each arm, at least 0.
+    budget : float
+        The most that the chosen arms may cost together. Where all costs are integers it is kept exactly; otherwise,
+        since sums are rounded, to within 1e-9 of it.
+    at_most : int, optional
+        The largest number of arms.
+    time_limit : float, optional
+        Seconds for one answer, which is then the best set found so far; answers then depend on the machine.
 
+    Raises
+    ------
+    ValueError
+        If a cost is negative or not finite, or no arm is affordable.
+
+    Examples
+    --------
     >>> Knapsack([3.0, 4.0, 5.0], 7.0).best([2.0, 2.5, 4.0]).indices
     array([0, 1])
     >>> Knapsack([3.0, 4.0, 5.0], 7.0, at_most=1).best([2.0, 2.5, 4.0]).indices
@@ -61,9 +75,9 @@ class Knapsack(RestrictableConstraint):
         whole = bool((np.trunc(self.costs) == self.costs).all())
         self._most = float(whole_bound(np.array(self.budget), 1.0)) if whole else (1 + TOLERANCE) * self.budget
         self._prices, self._capacity = _in_whole_units(self.costs, self._most if whole else self.budget, whole)
-        self._places = self.n_arms if self.at_most is None else min(self.at_most, self.n_arms)
+        self._most_arms = self.n_arms if self.at_most is None else min(self.at_most, self.n_arms)
         spent = np.cumsum(np.sort(self._prices))
-        self.k = min(int(np.searchsorted(spent, self._capacity, side="right")), self._places)
+        self.k = min(int(np.searchsorted(spent, self._capacity, side="right")), self._most_arms)
         if self.k == 0:
             raise ValueError(
                 f"Knapsack allows the empty set only: the cheapest arm costs {self.costs.min():g}, "
@@ -76,9 +90,9 @@ class Knapsack(RestrictableConstraint):
         allowed = np.ones(scores.size, dtype=bool)
         allowed[required] = allowed[excluded] = False
         capacity = max(self._capacity - int(self._prices[required].sum()), 0)
-        places = self._places - required.size
+        n_arms = self._most_arms - required.size
         arms = np.flatnonzero(allowed & (scores > 0) & (self._prices <= capacity))
-        chosen, bound, proved = self._best_of(arms, scores[arms], capacity, places, deadline, rng)
+        chosen, bound, proved = self._best_of(arms, scores[arms], capacity, n_arms, deadline, rng)
         chosen = np.concatenate([required, chosen])
         others = rng.permutation(np.flatnonzero(allowed & (scores == 0)))
         chosen = np.sort(np.concatenate([chosen, self._that_fit(others, chosen)]))
@@ -88,13 +102,13 @@ class Knapsack(RestrictableConstraint):
         return Selection(chosen, value, ratio)
 
     def violation(self, indices: ArrayLike) -> float:
-        """How much the arms cost beyond the budget, how many there are too many, and how many are repeated."""
+        """Return the cost beyond the budget, the number of arms beyond `at_most`, and of repeated arms, in all."""
         chosen = check_indices(indices, self.n_arms)
         distinct = np.unique(chosen)
-        return float(self._beyond(distinct) + max(distinct.size - self._places, 0) + repeated(chosen))
+        return float(self._beyond(distinct) + max(distinct.size - self._most_arms, 0) + repeated(chosen))
 
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:
-        """The budget, when an arm that is not chosen does not fit what is left of it; at_most, when it is reached."""
+        """Return the budget, if what is left is too little for some other arm, and at_most, if it is reached."""
         chosen = check_indices(indices)
         others = np.delete(self.costs, chosen)
         left = self._most - math.fsum(self.costs[chosen].tolist())
@@ -104,25 +118,25 @@ class Knapsack(RestrictableConstraint):
             yield Limit(f"at most {self.at_most} arms", self.with_(at_most=self.at_most + 1))
 
     def _best_of(
-        self, arms: IntArray, scores: FloatArray, capacity: int, places: int, deadline: float, rng: Generator
+        self, arms: IntArray, scores: FloatArray, capacity: int, n_arms: int, deadline: float, rng: Generator
     ) -> tuple[IntArray, float, bool]:
-        """The best of these arms of positive score, a bound on the value of any, and whether it is proved the best."""
-        if arms.size == 0 or places == 0:
+        """Return the best of these arms of positive score, an upper bound on values, and whether it is the best."""
+        if arms.size == 0 or n_arms == 0:
             return NO_ARMS, 0.0, True
         scale = 2.0 ** min(-math.floor(math.log2(scores.max())), 1000)
         if scores.max() < 2.0**53 and (np.trunc(scores) == scores).all():
             scale = 1.0
         scaled = np.maximum(scale * scores, 1e-300)  # beside 1e200, 1e-200 is nothing, but not 0
-        found = best_that_fits(Problem(scaled, self._prices[arms], capacity, places, deadline), rng)
+        found = best_that_fits(Problem(scaled, self._prices[arms], capacity, n_arms, deadline), rng)
         return arms[found.chosen], found.bound / scale, found.proved
 
     def _that_fit(self, others: IntArray, chosen: IntArray) -> IntArray:
-        """Those of the others, in this order, that fit beside the chosen."""
+        """Return those of the others, in this order, that fit beside the chosen."""
         left = self._capacity - int(self._prices[chosen].sum())
-        places = self._places - chosen.size
+        n_arms = self._most_arms - chosen.size
         added: list[int] = []
         for arm, cost in zip(others.tolist(), self._prices[others].tolist(), strict=True):
-            if len(added) == places:
+            if len(added) == n_arms:
                 break
             if cost <= left:
                 added.append(arm)
@@ -130,7 +144,7 @@ class Knapsack(RestrictableConstraint):
         return np.array(added, dtype=np.int64)
 
     def _beyond(self, chosen: IntArray) -> float:
-        """How much these distinct arms cost beyond the budget; 0 if that is not beyond what may be spent."""
+        """Return how much these distinct arms cost beyond the budget; 0 if that is within the tolerance."""
         costs = self.costs[chosen].tolist()
         return max(math.fsum([*costs, -self.budget]), 0.0) if math.fsum([*costs, -self._most]) > 0 else 0.0
 
@@ -138,15 +152,15 @@ class Knapsack(RestrictableConstraint):
         if self._beyond(required) > 0:
             spent = math.fsum(self.costs[required].tolist())
             raise InfeasibleError(f"the required arms cost {spent:.15g}, the budget is {self.budget:.15g}")
-        if required.size > self._places:
-            raise InfeasibleError(f"{required.size} arms are required, at most {self._places} may be chosen")
+        if required.size > self._most_arms:
+            raise InfeasibleError(f"{required.size} arms are required, at most {self._most_arms} may be chosen")
 
 
 def _in_whole_units(costs: FloatArray, budget: float, whole: bool) -> tuple[IntArray, int]:
-    """Return costs and budget in a unit in which all of them are whole numbers, such as a cent, or a very small one.
+    """Return costs and budget as integers of some unit: 1, a cent, or a very small one.
 
-    Costs that are whole numbers, or whole numbers of cents, stay what they are. Others are rounded to 2^-BITS of their
-    sum, and up if they are whole numbers too large for that. Costs above the budget become anything above it.
+    Costs that are integers, or integers of cents, are exact. Others are rounded to 2^-BITS of their sum, and up if
+    they are integers too large for that. Costs above the budget become anything above it.
     """
     most = budget if whole else (1 + TOLERANCE / 2) * budget
     payable = costs <= most

@@ -1,11 +1,9 @@
-"""Any 0/1 program, and quotas that overlap."""
+"""Any 0/1 program."""
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -14,7 +12,6 @@ from numpy.typing import ArrayLike
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import check_indices, repeated
-from armful.constraints._groups import Counts, Groups, Total
 from armful.constraints._milp import Answer, maximise
 from armful.constraints._milp_rows import Rows, SparseMatrix, sparse
 from armful.constraints._restrictable import RestrictableConstraint
@@ -26,28 +23,43 @@ MOST_ROWS_EXPLAINED = 200
 
 
 class Linear(RestrictableConstraint):
-    """Any set of arms x in {0, 1}^n_arms with `lower <= matrix @ x <= upper`: a 0/1 program, solved by HiGHS.
+    """Any sets x in {0, 1}^n_arms with `lower <= matrix @ x <= upper`: a 0/1 program, solved by HiGHS.
 
-    matrix: `(n_rows, n_arms)`, dense or scipy sparse. lower, upper: a number for all rows or `(n_rows,)`; infinity
-        where there is no bound. A row of whole numbers is kept exactly, any other to within 1e-9 of the numbers summed.
-    gap: stop when the answer is proved to be within this share of the best; 0 for the best.
-    time_limit: seconds for one answer, then the best set found so far; answers then depend on the machine.
-    names: a name for each row, for messages and limits.
-
-    `ratio` of an answer is what HiGHS proved. Without gap and time limit the answer is exact up to the solver's
-    tolerance (some 1e-10 of the scores) and the ratio 1; whole-number scores too large for that tolerance to tell the
-    best set from the next have a ratio just below 1. Where a row of whole numbers above 65,536 has two bounds HiGHS
-    may be wrong: it is asked in two ways, and the ratio is what the relaxation of the program proves. Otherwise the
-    ratio is value / bound, NaN where the value is not positive or no bound is known yet. Ties are broken at random, and
-    arms that score 0 are taken where they fit.
+    Without gap and time limit the answer is exact up to the solver's tolerance (some 1e-10 of the scores) and the ratio
+    1; integer scores too large for that tolerance to tell the best set from the next have a ratio just below 1. Where a
+    row of integers above 65,536 has two bounds HiGHS may be wrong: it is asked in two ways, and the ratio is what the
+    relaxation of the program proves. Otherwise the ratio is value / bound, NaN where the value is not positive or no
+    bound is known yet. Ties are broken at random, arms that score 0 are chosen where they fit, and the answer is in
+    rising order of index.
 
     HiGHS keeps rows to within 1e-6. A set that breaks one is cut off, with all others that break it in the same way,
     and the program solved again, up to 200 times; then an `ArithmeticError` says so.
 
-    `k` is the size of the largest allowed set, found by HiGHS at first use (a bound on it if the time limit is
-    reached). A program without any allowed set is refused at first use; up to 200 rows, the message names rows that
-    conflict, none of which could be left out.
+    `k` is found by HiGHS at first use (an upper bound if the time limit is reached). A program without any allowed set
+    is refused at first use; up to 200 rows, the message names rows that conflict, none of which could be left out.
 
+    Parameters
+    ----------
+    matrix : array_like or sparse matrix of shape (n_rows, n_arms)
+        The coefficients. A row of integers is kept exactly, any other to within 1e-9 of the numbers summed.
+    lower, upper : array_like of shape (n_rows,) or float
+        The bounds; infinity for none.
+    time_limit : float, optional
+        Seconds for one answer, which is then the best set found so far; answers then depend on the machine.
+    gap : float
+        Stop when the answer is proved to be within this fraction of the best; 0 for the best.
+    names : sequence of str, optional
+        A name for each row, for messages and limits.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, or numbers are not finite.
+    InfeasibleError
+        If a lower bound is above its upper bound.
+
+    Examples
+    --------
     >>> pairs = Linear([[1, 1, 0, 0], [0, 1, 1, 1]], 1, [1, 2])
     >>> pairs.best([1.0, 5.0, 3.0, 2.0]).indices, pairs.k
     (array([1, 2]), 3)
@@ -110,12 +122,12 @@ class Linear(RestrictableConstraint):
         return Selection(answer.chosen, value, answer.ratio(value))
 
     def violation(self, indices: ArrayLike) -> float:
-        """By how much the rows are beyond their bounds in all, and how many arms are repeated."""
+        """Return by how much the rows are beyond their bounds in all, and how many arms are repeated."""
         chosen = check_indices(indices, self.n_arms)
         return float(self._rows.excess(np.unique(chosen)).sum() + repeated(chosen))
 
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:
-        """The rows that have reached a bound, loosened by one; the first hundred."""
+        """Return the rows that have reached a bound, loosened by one; the first hundred."""
         return islice(self._limits(check_indices(indices)), MOST_LIMITS)
 
     def _limits(self, chosen: IntArray) -> Iterator[Limit]:
@@ -135,7 +147,7 @@ class Linear(RestrictableConstraint):
         return min(self.n_arms, math.floor(answer.bound + 1e-6)) if math.isfinite(answer.bound) else self.n_arms
 
     def _conflict(self, fixed: FloatArray | None = None) -> str:
-        """What to say when there is no allowed set, or none with some arms fixed."""
+        """Return the message for no allowed set, or none with some arms fixed."""
         no_set = "no set" if fixed is None else "no set with all the required arms and none of the excluded"
         if len(self.names) > MOST_ROWS_EXPLAINED:
             return f"{no_set} meets all {len(self.names)} rows"
@@ -145,7 +157,7 @@ class Linear(RestrictableConstraint):
         return f"rows {', '.join(rows[:-1])} and {rows[-1]} conflict: {no_set} meets them all"
 
     def _conflicting_rows(self, fixed: FloatArray | None) -> list[int]:
-        """Rows that no set meets together, though it would if any one were left out: by deletion, halves first."""
+        """Return rows that no set meets together, though one does if any is left out: by deletion, halves first."""
         kept = list(range(len(self.names)))
         size = len(kept)
         while size > 1:
@@ -160,96 +172,9 @@ class Linear(RestrictableConstraint):
         return kept
 
     def _infeasible(self, rows: IntArray, fixed: FloatArray | None = None) -> bool:
-        """Whether it is proved that no set meets these rows."""
+        """Return whether it is proved that no set meets these rows."""
         part, nothing = self._rows.part(rows), np.zeros(self.n_arms)
         return maximise(nothing, part, None, fixed=fixed, time_limit=self.time_limit).infeasible
-
-
-def overlapping_quotas(
-    columns: Mapping[str, Iterable[Hashable]],
-    *,
-    at_least: Mapping[str, Counts] | None = None,
-    at_most: Mapping[str, Counts] | None = None,
-    total: Total = None,
-    **options: Any,
-) -> Linear:
-    """Bounds on how many arms come from each group of several columns at once, such as by region and by age.
-
-    columns: for each name, a label for each arm. at_least, at_most: for each column that is to be bounded, one number
-    for all its groups or a mapping from label to number. total: how many in all, a number or a pair `(low, high)`.
-    options: of `Linear`. For groups within groups (region, city) `NestedQuotas` does the same and is much faster.
-
-    >>> people = {"region": ["north", "north", "south", "south"], "age": ["young", "old", "young", "old"]}
-    >>> quotas = overlapping_quotas(people, at_least={"region": 1}, at_most={"age": {"old": 1}}, total=2)
-    >>> quotas.best([1.0, 5.0, 2.0, 4.0]).indices
-    array([1, 2])
-    """
-    for option, given in (("columns", columns), ("at_least", at_least), ("at_most", at_most)):
-        if given is not None and not isinstance(given, Mapping):
-            raise ValueError(f"{option} must be a mapping by column, like {{'region': ...}}, got {given!r}")
-    found = {name: _groups(name, labels) for name, labels in columns.items()}
-    if not found:
-        raise ValueError("columns must hold at least one column of labels")
-    n_arms = next(iter(found.values())).of_arm.size
-    for name, groups in found.items():
-        if groups.of_arm.size != n_arms:
-            raise ValueError(f"columns must have one length, {name!r} has {groups.of_arm.size} labels, not {n_arms}")
-    least, most = dict(at_least or {}), dict(at_most or {})
-    for name in [*least, *most]:
-        if name not in found:
-            raise ValueError(f"a quota names column {name!r}; the columns are {', '.join(map(repr, found))}")
-    members: list[IntArray] = []
-    bounds: list[tuple[float, float]] = []
-    names: list[str] = []
-    for name, groups in found.items():
-        for i, low, high in _group_bounds(name, groups, least.get(name), most.get(name)):
-            members.append(np.flatnonzero(groups.of_arm == i))
-            bounds.append((low, high))
-            names.append(f"{name} {groups.labels[i]!r}")
-    if total is not None:
-        members.append(np.arange(n_arms))
-        bounds.append(_total(total))
-        names.append("total")
-    if not names:
-        raise ValueError("overlapping_quotas needs at_least, at_most or total")
-    ends = np.cumsum([0, *(arms.size for arms in members)])
-    arms = np.concatenate(members)
-    matrix = sparse((np.ones(arms.size), arms, ends), shape=(len(members), n_arms))
-    lower, upper = np.array(bounds, dtype=np.float64).T
-    return Linear(matrix, lower, upper, names=names, **options)
-
-
-def _group_bounds(
-    column: str, groups: Groups, at_least: Counts | None, at_most: Counts | None
-) -> Iterator[tuple[int, float, float]]:
-    """The groups that are bounded, by number, with their bounds."""
-    known = set(groups.labels)
-    for label, number in at_least.items() if isinstance(at_least, Mapping) else ():
-        if label not in known and checks.count(f"at_least of {column} {label!r}", number, minimum=0) > 0:
-            raise InfeasibleError(f"{column} {label!r} needs at least {number} arms, none are there")
-    lower = groups.counts("at_least", at_least, default=np.zeros_like(groups.sizes))
-    upper = groups.counts("at_most", at_most, default=groups.sizes)
-    for i, (low, high, size) in enumerate(zip(lower.tolist(), upper.tolist(), groups.sizes.tolist(), strict=True)):
-        if low > size:
-            raise InfeasibleError(f"{column} {groups.labels[i]!r} needs at least {low} arms, {size} are there")
-        if low > high:
-            raise InfeasibleError(f"{column} {groups.labels[i]!r} needs at least {low} arms and at most {high}")
-        if low > 0 or high < size:
-            yield i, low if low > 0 else -math.inf, high if high < size else math.inf
-
-
-def _groups(name: str, labels: Iterable[Hashable]) -> Groups:
-    try:
-        return replace(Groups.of(labels), kind=name)
-    except ValueError as error:
-        raise ValueError(f"column {name!r}: {error}") from None
-
-
-def _total(total: int | tuple[int, int]) -> tuple[float, float]:
-    low, high = total if isinstance(total, tuple | list) and len(total) == 2 else (total, total)
-    if checks.count("total", low, minimum=0) > checks.count("total", high, minimum=0):
-        raise ValueError(f"total must be a pair (low, high) with low <= high, got {total!r}")
-    return float(low), float(high)
 
 
 def _sparse(matrix: ArrayLike | SparseMatrix) -> SparseMatrix:

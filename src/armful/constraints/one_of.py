@@ -14,8 +14,20 @@ from armful.randomness import as_generator
 
 
 class OneOf(Constraint):
-    """One of the `sets`, each a set or a list of arms: any family at all, solved by looking at every member.
+    """One of several given sets: any family at all, solved by comparing the values of all its members.
 
+    Parameters
+    ----------
+    sets : iterable of array_like or set of int
+        The allowed sets, each of at least one arm.
+
+    Raises
+    ------
+    ValueError
+        If there is no set, or one is empty or not of distinct arm indices.
+
+    Examples
+    --------
     >>> OneOf([[0, 1], [2, 3]]).best([5.0, -4.0, 1.0, 1.0]).indices
     array([2, 3])
     """
@@ -27,28 +39,26 @@ class OneOf(Constraint):
     def __init__(self, sets: Iterable[ArrayLike | Set[int]]) -> None:
         if not isinstance(sets, Iterable):
             raise ValueError(f"OneOf needs a list of sets, each a list of arms, got {sets!r}")
-        self.sets = [_members(place, members) for place, members in enumerate(sets)]
+        self.sets = [_members(i, members) for i, members in enumerate(sets)]
         if not self.sets:
             raise ValueError("OneOf needs at least one set, got none")
-        for place, members in enumerate(self.sets):
+        for i, members in enumerate(self.sets):
             if members.size == 0:
-                raise ValueError(f"every set of OneOf needs at least one arm, set {place} is empty")
+                raise ValueError(f"every set of OneOf needs at least one arm, set {i} is empty")
             if repeated(members) or members.min() < 0:
-                raise ValueError(f"a set of OneOf holds distinct arms counted from 0, set {place} is {members}")
+                raise ValueError(f"a set of OneOf holds distinct arms counted from 0, set {i} is {members}")
         self.options = {"sets": self.sets}
         self.k = max(members.size for members in self.sets)
         self._members = np.concatenate(self.sets)
         self._starts = np.cumsum([0] + [members.size for members in self.sets[:-1]])
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
-        """The set of the largest sum."""
         indices, values = self.best_each(check_scores(scores)[None], [as_generator(rng)])
         return Selection(indices[0], float(values[0]))
 
     def best_each(
         self, scores: FloatArray, rngs: Sequence[Generator], X: Sequence[FloatArray] | None = None
     ) -> tuple[list[IntArray], FloatArray]:
-        """The same for each row of `scores` `(repetitions, n_arms)`."""
         if self._members.max() >= scores.shape[-1]:
             raise InfeasibleError(f"OneOf names arm {self._members.max()}, {scores.shape[-1]} are there, from 0")
         sums = np.add.reduceat(scores[:, self._members], self._starts, axis=-1)
@@ -75,13 +85,13 @@ class OneOf(Constraint):
         return OneOf(sets).best(scores, rng=rng)
 
     def violation(self, indices: ArrayLike) -> float:
-        """How many arms differ from the nearest allowed set, repeated ones counted."""
+        """Return how many arms differ from the nearest allowed set, repeated ones counted."""
         chosen = check_indices(indices)
         return float(min(np.setxor1d(chosen, members).size for members in self.sets) + repeated(chosen))
 
 
-def _members(place: int, members: ArrayLike | Set[int]) -> IntArray:
+def _members(i: int, members: ArrayLike | Set[int]) -> IntArray:
     try:
         return check_indices(members)
     except ValueError as error:
-        raise ValueError(f"set {place} of OneOf: {error}") from None
+        raise ValueError(f"set {i} of OneOf: {error}") from None

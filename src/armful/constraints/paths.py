@@ -22,25 +22,39 @@ MANY_EDGES = 2000
 
 
 class Path(RestrictableConstraint):
-    """The edges of a simple path (no node twice) from `source` to `target`, with the largest sum of scores.
+    """The edges of a simple path (no node twice) from `source` to `target`, in the order of the path.
 
-    edges: a pair (tail, head) for each arm; a node is anything hashable. An `(n_arms, 2)` array of whole numbers is
-        read fastest. Or a networkx graph, whose edges are the arms, in the order of `G.edges`. Edges may be parallel;
-        one that leads from a node to itself is never chosen.
-    directed: whether an edge leads from its tail to its head only, or both ways (it is one arm all the same); by
-        default as the graph says, and one way where edges are pairs.
-    costs: scores are minus a cost, and an optimistic cost is never a gain: scores above 0 count as 0, in what is
-        chosen and in `value`. Where edges that cost nothing make several paths cost the same, a short one of them is
-        drawn: the shortest for random lengths of the edges.
+    Always exact. The algorithm depends on the scores and on the part of the graph between source and target: Dijkstra's
+    if no score is positive (so always with `costs=True`); dynamic programming without cycles; Bellman and Ford's if
+    no cycle has a positive sum; otherwise an integer program by HiGHS, exact to 1e-10 of the largest score for each
+    edge of the path, which may take long and warns on more than 2,000 edges. So it is with required arms in a
+    graph with cycles. `k` is the length of the longest path where there are no cycles, else an upper bound: one less
+    than the number of nodes between source and target.
 
-    Always exact; how depends on the scores and on the part of the graph that leads from source to target: all
-    scores zero or less (so always with `costs=True`), Dijkstra's algorithm; without cycles, dynamic programming; no
-    cycle worth going round, Bellman and Ford's algorithm; otherwise an integer program by HiGHS, exact to 1e-10 of the
-    largest score for each edge of the path, which may take long and warns on more than 2,000 edges.
+    Parameters
+    ----------
+    edges : iterable of pairs, ndarray of shape (n_arms, 2), or networkx graph
+        A pair (tail, head) for each arm; a node is anything hashable. An array of integers is fastest. Of a graph, the
+        arms are the edges in the order of `G.edges`. Edges may be parallel; one from a node to itself is never chosen.
+    source, target : hashable
+        Two nodes.
+    directed : bool, optional
+        Whether an edge leads from its tail to its head only, or both ways (as one arm); by default as the graph says,
+        and True for pairs.
+    costs : bool
+        Whether scores are negated costs, so that an optimistic cost is never a gain: positive scores count as 0, in the
+        choice and in `value`. Of paths that tie because edges cost nothing, a short one is drawn: the shortest for
+        random lengths of the edges.
 
-    The answer is in the order of the path. `k` is the length of the longest path where there are no cycles, else a
-    bound on it: one less than the number of useful nodes.
+    Raises
+    ------
+    ValueError
+        If these are not pairs of nodes.
+    InfeasibleError
+        If no path leads from source to target.
 
+    Examples
+    --------
     >>> streets = [("home", "park"), ("park", "work"), ("home", "work")]
     >>> Path(streets, "home", "work").best([-1.0, -1.0, -3.0]).indices
     array([0, 1])
@@ -85,7 +99,7 @@ class Path(RestrictableConstraint):
         return Selection(indices, float(scores[indices].sum()))
 
     def violation(self, indices: ArrayLike) -> float:
-        """How many edges too many or too few meet at each node, are repeated, or hang together with no path."""
+        """Return how many edges are repeated, missing or too many at a node, or not connected with the source."""
         chosen = check_indices(indices, self.n_arms)
         ends = self._ends[np.unique(chosen)].tolist()
         defects = self._directed_defects(ends) if self.directed else self._undirected_defects(ends)
@@ -100,7 +114,7 @@ class Path(RestrictableConstraint):
 
     def _best_arcs(self, network: Network, gains: FloatArray, required: IntArray, rng: Generator) -> IntArray | None:
         labels: FloatArray | None
-        acyclic = network.places is not None  # then whatever is required was seen to by _network_given
+        acyclic = network.topological_ranks is not None  # then _network_given has dealt with required arms
         if required.size and not acyclic:
             labels = None
         elif (gains <= 0).all():
@@ -110,7 +124,7 @@ class Path(RestrictableConstraint):
         else:
             labels = network.labels_of_any_sign(gains)
         if labels is not None:
-            walk = network.short_walk if self.costs and not gains.all() else network.walk
+            walk = network.shortest_tight_path if self.costs and not gains.all() else network.tight_path
             return walk(gains, labels, rng)
         if network.n_arms > MANY_EDGES:
             reason = "some arms are required" if required.size else "some cycle has a positive sum of scores"
@@ -137,7 +151,7 @@ class Path(RestrictableConstraint):
                     f"edge {self.arm_names(useless[:1])[0]} is required, but no usable path from {self.source!r} to "
                     f"{self.target!r} passes it"
                 )
-            if network.places is not None:
+            if network.topological_ranks is not None:
                 network = network.through(required)
         if network is None:
             raise InfeasibleError(self._no_path(required, excluded))
@@ -165,7 +179,7 @@ class Path(RestrictableConstraint):
         return defects + sum(abs(degree[node] - 2) for node in degree.keys() - {self._source, self._target})
 
     def _stray(self, ends: list[list[int]]) -> int:
-        """How many edges do not hang together with the source."""
+        """Return how many edges are not connected with the source."""
         meeting: dict[int, list[int]] = {}
         for tail, head in ends:
             meeting.setdefault(tail, []).append(head)
@@ -178,7 +192,7 @@ class Path(RestrictableConstraint):
             found.extend(new)
         return sum(tail not in seen for tail, _ in ends)
 
-    # -- what to say ---------------------------------------------------------------------------------
+    # -- error messages ---------------------------------------------------------------------------------
 
     def _number(self, name: str, node: Hashable) -> int:
         try:
@@ -204,6 +218,6 @@ class Path(RestrictableConstraint):
 
 
 def _scaled(scores: FloatArray) -> FloatArray:
-    """The scores times a power of two that makes the largest about 1: sums cannot overflow, and nothing is rounded."""
+    """Return the scores times a power of two that makes the largest about 1: exact, and sums cannot overflow."""
     exponent = math.frexp(float(np.abs(scores).max()))[1]
     return np.ldexp(scores, -exponent)

@@ -19,7 +19,7 @@ from armful.randomness import as_generator, draw_key
 
 
 class BoundedGroups(RankedConstraint):
-    """What `Quotas` and `NestedQuotas` share; `_levels` from the finest groups to the coarsest."""
+    """The base class of `Quotas` and `NestedQuotas`; `_levels` from the finest groups to the coarsest."""
 
     _levels: Sequence[Level]
     _least: int
@@ -34,7 +34,7 @@ class BoundedGroups(RankedConstraint):
 
     @property
     def n_arms(self) -> int:
-        """How many arms have a group."""
+        """The number of arms."""
         return int(self._levels[0].groups.of_arm.size)
 
     def _set_total(self, total: Total, least: int, most: int) -> None:
@@ -64,7 +64,7 @@ class BoundedGroups(RankedConstraint):
         return Selection(indices, float(values[indices].sum()))
 
     def _refuse_unmet(self, chosen: IntArray) -> None:
-        """Name the first bound that required and excluded arms made impossible."""
+        """Raise and name the first bound that required and excluded arms made impossible."""
         for level in self._levels:
             taken = level.taken(chosen)
             for i in np.flatnonzero((taken < level.lower) | (taken > level.upper)).tolist():
@@ -73,8 +73,8 @@ class BoundedGroups(RankedConstraint):
                     raise InfeasibleError(f"{label} needs at least {level.lower[i]} arms, {taken[i]} are left")
                 raise InfeasibleError(f"{label} allows {level.upper[i]} arms, {taken[i]} are required")
         if not self._low <= chosen.size <= self._high:
-            wanted = f"{self._low}" if self._low == self._high else f"{self._low} to {self._high}"
-            raise InfeasibleError(f"a total of {wanted} arms is asked for, {chosen.size} is all that the rest allows")
+            total = f"{self._low}" if self._low == self._high else f"{self._low} to {self._high}"
+            raise InfeasibleError(f"a total of {total} arms is asked for, {chosen.size} is all that the rest allows")
 
     def _total_limits(self, chosen: IntArray) -> Iterator[Limit]:
         low, high = self._low, self._high
@@ -85,18 +85,33 @@ class BoundedGroups(RankedConstraint):
 
 
 class Quotas(BoundedGroups):
-    """Bounds on how many arms come from each group, exact for scores of any sign.
+    """Bounds on how many arms come from each group: the best set in rising order of index.
 
-    groups: a label for each arm, `(n_arms,)`: strings, numbers, tuples, anything hashable.
-    exactly: so many from each group, no more and no fewer; a group that is not named gives none.
-    at_least, at_most: bounds for each group; a group that is not named has none (0 and its size).
-    total: how many in all: a number for exactly so many, a pair `(low, high)` for a range, or None for any number,
-        which then takes no arm of negative score beyond what `at_least` asks for.
-    Each count may be one number for all groups, or a mapping from label to number.
+    With `exactly` the allowed sets are the bases of a partition matroid, the paper's constraint. Solved greedily, which
+    is exact for scores of any sign (the proof is in `_ranks.Ranks.best`). Each count may be one number for all groups,
+    or a mapping from label to number.
 
-    With `exactly` these are the bases of a partition matroid, the paper's constraint. Solved greedily, see
-    `groups.best_in_levels` for why that is exact.
+    Parameters
+    ----------
+    groups : iterable of hashable, of length n_arms
+        A label for each arm: strings, numbers, tuples.
+    exactly : int or mapping, optional
+        How many from each group; none from a group that is not named. Not together with the other options.
+    at_least, at_most : int or mapping, optional
+        Bounds for each group; a group that is not named has none (0 and its size).
+    total : int or pair of int, optional
+        How many in all: a number, or a range `(low, high)`. Without it any number, and then no arm of negative score
+        beyond what `at_least` asks for.
 
+    Raises
+    ------
+    ValueError
+        If options are missing, contradict each other, or allow the empty set only.
+    InfeasibleError
+        If a group, or the total, needs more arms than there are.
+
+    Examples
+    --------
     >>> regions = ["north", "north", "south", "south", "south"]
     >>> Quotas(regions, exactly={"north": 1, "south": 2}).best([1.0, 2.0, 3.0, -1.0, 4.0]).indices
     array([1, 2, 4])
@@ -135,7 +150,7 @@ class Quotas(BoundedGroups):
         return self._levels[0].groups.labels
 
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:
-        """The groups and the total that have reached a bound, each with one more (or one fewer) allowed."""
+        """Return the groups and the total that have reached a bound, each loosened by one."""
         chosen, level = check_indices(indices), self._levels[0]
         total = self.options["total"] if self.options["exactly"] is None else None
         for group, name, bound in level.binding(chosen):

@@ -28,12 +28,10 @@ class TableOfIds(Protocol):
     """Arms that have ids: a `Table`."""
 
     def indices_of(self, ids: ArrayLike) -> IntArray:
-        """Where the arms of these ids stand, `(k,)`."""
-        ...
+        """Return the indices of the arms with these ids, `(k,)`."""
 
     def ids_of(self, indices: IntArray) -> NDArray[Any] | None:
-        """The ids of these arms, `(k,)`; None if there are none."""
-        ...
+        """Return the ids of these arms, `(k,)`; None if they have none."""
 
 
 class _Restricted(Constraint):
@@ -68,9 +66,19 @@ class _Restricted(Constraint):
         return self._arms
 
     def on(self, table: TableOfIds) -> Self:
-        """Return the same with the arms that these ids are in a table, which errors then name.
+        """Return the same constraint with the indices that the ids have in a table; errors then name ids.
 
-        Remembered for the last table: to find ids takes a pass over all of its ids.
+        The last answer is cached: finding ids takes a pass over all ids of the table.
+
+        Parameters
+        ----------
+        table : Table
+            The arms.
+
+        Raises
+        ------
+        ValueError
+            If an id is not in the table.
         """
         if self._resolved is not None and self._resolved[0]() is table:
             return self._resolved[1]
@@ -89,7 +97,7 @@ class _Restricted(Constraint):
         return {**vars(self), "_resolved": None}
 
     def arm_names(self, indices: ArrayLike) -> list[str] | None:
-        """Return what arms are called: by their ids, else by what the constraint calls them; None without names."""
+        """Return the ids of arms, else their names in the constraint; None if they have neither."""
         arms = check_indices(indices)
         ids = None if self._ids_of is None else self._ids_of(arms)
         return self.constraint.arm_names(arms) if ids is None else [repr(each) for each in ids.tolist()]
@@ -121,7 +129,6 @@ class _Restricted(Constraint):
             raise error.named_by(self) from None
 
     def growth(self, n_arms: int) -> Growth:
-        """For objectives that add arm by arm."""
         self._refuse_other_arms(n_arms)
         grown = self.constraint.growth(n_arms)
         grown.exclude(self._restrictions(NO_ARMS, NO_ARMS)[1])
@@ -139,30 +146,43 @@ class _Restricted(Constraint):
             raise ValueError(f"the mask of {type(self).__name__} is for {self._mask_size} arms, got {n_arms}")
 
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:
-        """The limits of the constraint itself, loosened under the same restriction."""
+        """Return the limits of the constraint itself, loosened under the same restriction."""
         for limit in self.constraint.limits(indices):
             yield Limit(limit.name, self.with_(constraint=limit.loosened))
 
     def violation(self, indices: ArrayLike) -> float:
-        """The violation of the constraint, and one for each arm that breaks the restriction."""
+        """Return the violation of the constraint, and 1 more for each arm that breaks the restriction."""
         chosen = check_indices(indices)
         return self.constraint.violation(chosen) + float(self._breaking(np.unique(chosen)))
 
     def _breaking(self, chosen: IntArray) -> int:
-        """How many arms break the restriction."""
+        """Return how many arms break the restriction."""
         raise NotImplementedError
 
     def _restrictions(self, required: IntArray, excluded: IntArray) -> tuple[IntArray, IntArray]:
-        """The given required and excluded arms, and these."""
+        """Return the given required and excluded arms together with these."""
         raise NotImplementedError
 
 
 class Excluding(_Restricted):
     """Another constraint without certain arms: customers who opted out, edges that are closed.
 
-    arms: their indices, or a mask `(n_arms,)` of True and False.
-    ids: instead of arms, what they are called in the `Table` that is chosen from.
+    Parameters
+    ----------
+    constraint : Constraint
+        Any constraint, one of yours too.
+    arms : array_like of int or bool, optional
+        The indices of the arms, or a mask `(n_arms,)`.
+    ids : iterable of int or str, optional
+        Instead of `arms`, their ids in the `Table` that is chosen from.
 
+    Raises
+    ------
+    ValueError
+        If there are neither arms nor ids, or both, or these are not distinct indices.
+
+    Examples
+    --------
     >>> from armful.constraints import TopK
     >>> Excluding(TopK(2), [0]).best([9.0, 1.0, 2.0]).indices
     array([2, 1])
@@ -180,9 +200,22 @@ class Excluding(_Restricted):
 class Requiring(_Restricted):
     """Another constraint with certain arms in every set: promised contacts, an item that must be shown.
 
-    arms: their indices, or a mask `(n_arms,)` of True and False.
-    ids: instead of arms, what they are called in the `Table` that is chosen from.
+    Parameters
+    ----------
+    constraint : Constraint
+        Any constraint, one of yours too.
+    arms : array_like of int or bool, optional
+        The indices of the arms, or a mask `(n_arms,)`.
+    ids : iterable of int or str, optional
+        Instead of `arms`, their ids in the `Table` that is chosen from.
 
+    Raises
+    ------
+    ValueError
+        If there are neither arms nor ids, or both, or these are not distinct indices.
+
+    Examples
+    --------
     >>> from armful.constraints import TopK
     >>> Requiring(TopK(2), [1]).best([9.0, 1.0, 2.0]).indices
     array([1, 0])
@@ -196,12 +229,12 @@ class Requiring(_Restricted):
 
 
 def on_table(constraint: Constraint, table: TableOfIds) -> Constraint:
-    """Return the constraint for a choice from a table: what it names by id, it then has by index."""
+    """Return the constraint for a choice from a table: with indices instead of ids."""
     return constraint.on(table) if isinstance(constraint, _Restricted) else constraint
 
 
 def _distinct(arms: ArrayLike) -> tuple[IntArray, int | None]:
-    """The arms, and the length of the mask if they came as one."""
+    """Return the arms, and the length of the mask if they came as one."""
     if isinstance(arms, list) and not all(isinstance(arm, int | np.integer | np.bool_) for arm in arms):
         raise ValueError(f"arms must be whole numbers, or a mask, got {arms!r}; ids of a Table go by ids=[...]")
     array = np.asarray(list(arms) if isinstance(arms, Set) else arms)

@@ -17,6 +17,7 @@ from armful.constraints._graphs import (
     keep_edges,
     number_nodes,
     rows_of_graph,
+    simple_rows,
     some_of,
 )
 from armful.constraints._restrictable import RestrictableConstraint
@@ -25,15 +26,27 @@ from armful.errors import InfeasibleError
 
 
 class SpanningTree(RestrictableConstraint):
-    """The edges of a tree that connects every node, with the largest sum of scores: bases of a graphic matroid.
+    """The edges of a tree that connects every node: the tree with the largest sum of scores, in rising order of index.
 
-    edges: an undirected edge for each arm, as pairs of nodes; a node is anything hashable. An `(n_arms, 2)` array of
-        whole numbers is read fastest. Or a networkx graph, whose edges are the arms, in the order of `G.edges`,
-        whichever way they lead. Edges may be parallel; one that leads from a node to itself is never chosen.
+    The allowed sets are the bases of a graphic matroid. Exact for scores of any sign and size, by Kruskal's algorithm:
+    only the order of the scores matters, so scipy is given their ranks, and no edge is lost because it weighs 0.
 
-    Exact for scores of any sign and size, by Kruskal's algorithm: only the order of the scores matters, so scipy is
-    given their ranks, and no edge is lost because it weighs 0. The answer is in rising order of index.
+    Parameters
+    ----------
+    edges : iterable of pairs, ndarray of shape (n_arms, 2), or networkx graph
+        An undirected edge for each arm, as a pair of nodes; a node is anything hashable. An array of integers is
+        fastest. Of a graph, the arms are the edges in the order of `G.edges`, whichever way they lead. Edges may be
+        parallel; one from a node to itself is never chosen.
 
+    Raises
+    ------
+    ValueError
+        If these are not pairs of nodes.
+    InfeasibleError
+        If the graph is not connected.
+
+    Examples
+    --------
     >>> SpanningTree([("a", "b"), ("b", "c"), ("a", "c")]).best([0.0, -1.0, -2.0]).indices
     array([0, 1])
     """
@@ -71,7 +84,7 @@ class SpanningTree(RestrictableConstraint):
         return Selection(indices, float(scores[indices].sum()))
 
     def violation(self, indices: ArrayLike) -> float:
-        """How many arms are repeated or close a cycle, and how many more it takes to connect every node."""
+        """Return how many arms are repeated or close a cycle, and how many more it takes to connect every node."""
         chosen = check_indices(indices, self.n_arms)
         distinct = np.unique(chosen)
         rank = self._rank(distinct)
@@ -83,7 +96,7 @@ class SpanningTree(RestrictableConstraint):
         return edge_names(self.options["edges"], self.labels, self._ends, arms, directed=False)
 
     def _first_tree(self, order: IntArray) -> IntArray:
-        """The arms that Kruskal takes, going through all of them in this order."""
+        """Return the arms that Kruskal's algorithm takes in this order."""
         by_pair, firsts, begins, high = self._rows
         ranks = np.empty(order.size)
         ranks[order] = np.arange(1, order.size + 1)  # from 1: scipy takes a weight of 0 for no edge
@@ -92,15 +105,10 @@ class SpanningTree(RestrictableConstraint):
 
     @cached_property
     def _rows(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """The arms as rows of a sparse matrix, where parallel edges begin, and the rows with these as one."""
-        low, high = self._ends.min(axis=1), self._ends.max(axis=1)
-        by_pair = np.lexsort((high, low))
-        low, high = low[by_pair], high[by_pair]
-        firsts = np.flatnonzero(np.concatenate([[True], (low[1:] != low[:-1]) | (high[1:] != high[:-1])]))
-        return by_pair, firsts, np.searchsorted(low[firsts], np.arange(len(self.labels) + 1)), high[firsts]
+        return simple_rows(self._ends.min(axis=1), self._ends.max(axis=1), len(self.labels))
 
     def _rank(self, arms: IntArray) -> int:
-        """The size of the largest part of `arms` without a cycle."""
+        """Return the size of the largest part of `arms` without a cycle."""
         return len(self.labels) - int(self._components(arms)[0])
 
     def _components(self, arms: IntArray) -> tuple[int, IntArray]:
