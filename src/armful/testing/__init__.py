@@ -14,6 +14,7 @@ Examples
 from armful.testing.arms_contract import ArmsContract
 from armful.testing.constraint_contract import ConstraintContract, RankedConstraintContract
 from armful.testing.environment_contract import EnvironmentContract
+from armful.testing.model_contract import ModelContract
 from armful.testing.objective_contract import ObjectiveContract
 from armful.testing.policy_contract import PolicyContract
 
@@ -21,6 +22,7 @@ __all__ = [
     "ArmsContract",
     "ConstraintContract",
     "EnvironmentContract",
+    "ModelContract",
     "ObjectiveContract",
     "PolicyContract",
     "RankedConstraintContract",
