@@ -112,7 +112,7 @@ class TestFourWorkersWithUnevenChunks(ArmsContract):
 class TestATableOnDisk(ArmsContract):
     @pytest.fixture(autouse=True)
     def cluster(self, client, tmp_path, monkeypatch):
-        monkeypatch.setattr(build, "rows_per_block", lambda n_features: 1024)  # several parts
+        monkeypatch.setattr(build, "rows_per_block", lambda n_features: 1024)  # several partitions
         self.options, self.names = {"client": client}, (tmp_path / f"{i}" for i in range(1000))
 
     def arms(self, X):
@@ -124,7 +124,7 @@ class TestATableOnDisk(ArmsContract):
 class TestParquet(ArmsContract):
     @pytest.fixture(autouse=True)
     def cluster(self, client, tmp_path, monkeypatch):
-        monkeypatch.setattr(parquet_tables, "rows_per_block", lambda n_features: 1200)  # several parts
+        monkeypatch.setattr(parquet_tables, "rows_per_block", lambda n_features: 1200)  # several partitions
         self.options, self.names = {"client": client}, (tmp_path / f"{i}" for i in range(1000))
 
     def arms(self, X):
@@ -191,20 +191,20 @@ def test_no_partition_comes_here(client, monkeypatch):
     assert sum(returned) < k * (20 * 8 + 8 + 8) + 11 * 500
 
 
-def test_what_workers_tell_each_other_does_not_grow_with_the_partitions():
+def test_what_workers_send_each_other_does_not_grow_with_the_partitions():
     X, k = rows(10_000), 50
     constraint, policy = TopK(k), C2UCB(n_features=D, seed=0)
     for x in X[:200]:
         policy.learn(x[None], [0.5])
     scoring = Scoring(policy, k, None)
     key = scoring.key_for_ties(policy.rng, X[:1])
-    told = cluster._pickled(Round.of(scoring, constraint.ranks, key))
-    assert len(told) < 3 * 8 * (D + 1) ** 2 + 3000
+    pickled = cluster._pickled(Round.of(scoring, constraint.ranks, key))
+    assert len(pickled) < 3 * 8 * (D + 1) ** 2 + 3000
     parts = [
-        cluster._look(told, X[begin : begin + 2000], begin, begin + 2000, None, None)
+        cluster._prune(pickled, X[begin : begin + 2000], begin, begin + 2000, None, None)
         for begin in range(0, 10_000, 2000)
     ]
-    for found in [*parts, cluster._merge(told, parts)]:
+    for found in [*parts, cluster._merge(pickled, parts)]:
         assert len(pickle.dumps(found)) < k * (8 + 8) + 500
 
 
@@ -212,7 +212,7 @@ def test_groups_are_sent_once_for_each_constraint(client, monkeypatch):
     sent = []
 
     def recorded(self, values, keep=runner.DaskRunner.keep):
-        if isinstance(values[0], np.ndarray):  # not what every part is told
+        if isinstance(values[0], np.ndarray):  # not the round
             sent.append(sum(value.nbytes for value in values))
         return keep(self, values)
 
@@ -228,7 +228,7 @@ def test_groups_are_sent_once_for_each_constraint(client, monkeypatch):
     assert_plain(policy, arms, X, TopK(4), client=client)
     assert len(sent) == 2
     del quotas
-    assert not cluster._sent
+    assert not cluster._sent_groups
 
 
 def test_arms_that_cannot_change_are_remembered_from_round_to_round(client, tmp_path, monkeypatch):
@@ -265,11 +265,11 @@ def test_arms_that_cannot_change_are_remembered_from_round_to_round(client, tmp_
 
 
 def test_many_partitions_are_merged_in_a_tree(client):
-    crew_of_two = runner.DaskRunner(client)
-    tasks = [crew_of_two.task(int, i) for i in range(100)]
-    assert crew_of_two.results([crew_of_two.merged(tasks, sum)], "summing") == [4950]
-    largest = crew_of_two.merged([crew_of_two.task(_sizes, [i]) for i in range(100)], _sizes)
-    assert crew_of_two.results([largest], "counting") == [runner.GROUP]
+    two_workers = runner.DaskRunner(client)
+    tasks = [two_workers.task(int, i) for i in range(100)]
+    assert two_workers.results([two_workers.merged(tasks, sum)], "summing") == [4950]
+    largest = two_workers.merged([two_workers.task(_sizes, [i]) for i in range(100)], _sizes)
+    assert two_workers.results([largest], "counting") == [runner.GROUP]
 
 
 def _sizes(values):
@@ -322,7 +322,7 @@ def test_a_worker_killed_in_the_middle_of_a_scan_changes_nothing(client, tmp_pat
         choice = assert_plain(policy, arms, X, quotas, client=client)
         policy.learn(choice.features, choice.features[:, 0])
     killed = int((tmp_path / "killed").read_text())
-    assert killed in before, "a worker died while it looked at its part"
+    assert killed in before, "a worker died while it pruned its partition"
     assert killed not in pids(client)
 
 
@@ -414,7 +414,7 @@ ARMS = rows(1000)
         (C2UCB, lambda: da.ma.masked_array(da.ones((9, D))), {}, r"^features must be a dask array of real numbers"),
         (C2UCB, lambda: (x := da.ones((9, D)))[x[:, 0] > 0], {}, r"^features has chunks of unknown size: call its "),
         (C2UCB, lambda: da.ones((9, D)).to_delayed()[0, 0], {}, r"^features must be a dask array, got a dask Delayed"),
-        (C2UCB, lambda: da.ones((9, D)), {"objective": Diverse(weight=1.0)}, r"^Diverse is not for arms on a cluster"),
+        (C2UCB, lambda: da.ones((9, D)), {"objective": Diverse(weight=1.0)}, r"^Diverse needs all arms on one machine"),
         (C2UCB, lambda: da.ones((9, D)), {"constraint": OneOf([[1]])}, r"^OneOf is not for arms on a cluster"),
         (Comparing, lambda: da.ones((9, D)), {}, r"is not for arms on a cluster, since the score of an arm may depend"),
         (C2UCB, lambda: da.ones((999, D)), {"caps": np.ones(999)}, r"^C2UCB takes no caps"),

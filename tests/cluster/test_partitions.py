@@ -1,4 +1,4 @@
-"""Parts of any size, merged in any grouping, give the candidates of the whole."""
+"""Partitions of any size, merged in any grouping, give the candidates of the whole."""
 
 import copy
 import pickle
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import C2UCB, ArmwiseThompson, AtMost, CappedC2UCB, NestedQuotas, Quotas, TopK
-from armful.cluster._partitions import Part, Round
+from armful.cluster._partitions import Partition, Round
 from armful.scan._scoring import Scoring
 from armful.tables._array_store import ArrayRows
 from tests.scan.plain import plain_choice
@@ -69,7 +69,7 @@ def round_of(policy, constraint, caps=None):
 def found_in(this_round, rows, begin, end, constraint, caps=None, first=0):
     of_arm = constraint.ranks.of_arm
     groups = None if of_arm is None else of_arm[begin:end].astype(np.uint8)
-    return this_round.look_through(Part(rows, begin, end, first), groups, None if caps is None else caps[begin:end])
+    return this_round.prune(Partition(rows, begin, end, first), groups, None if caps is None else caps[begin:end])
 
 
 @settings(max_examples=60, deadline=None)
@@ -84,7 +84,7 @@ def found_in(this_round, rows, begin, end, constraint, caps=None, first=0):
     capped=st.booleans(),
     block_rows=st.sampled_from([64, 512]),
 )
-def test_parts_merged_in_any_grouping_hold_the_best_set(seed, cuts, kinds, capped, block_rows):
+def test_partitions_merged_in_any_grouping_hold_the_best_set(seed, cuts, kinds, capped, block_rows):
     rng = np.random.default_rng(seed)
     X, constraint, policy = rows_of(kinds[0], rng), constraint_of(kinds[1], rng), policy_of(kinds[2])
     policy.learn(X[:9], X[:9, 0])
@@ -98,23 +98,23 @@ def test_parts_merged_in_any_grouping_hold_the_best_set(seed, cuts, kinds, cappe
         size = int(rng.integers(2, 4))
         found = [this_round.merge(found[i : i + size]) for i in range(0, len(found), size)]
     best, scores, _ = plain_choice(policy, X, constraint, caps)
-    again = constraint.best_among(found[0].scores, this_round.key, found[0].places)
+    again = constraint.best_among(found[0].scores, this_round.key, found[0].indices)
     assert np.array_equal(again.indices, best.indices)
-    assert np.array_equal(found[0].scores, scores.value[found[0].places])
-    assert np.array_equal(found[0].places, np.unique(found[0].places))
+    assert np.array_equal(found[0].scores, scores.value[found[0].indices])
+    assert np.array_equal(found[0].indices, np.unique(found[0].indices))
 
 
 @pytest.mark.parametrize(("kind", "most"), [("TopK", 25), ("AtMost", 40), ("at least", 40 + 24), ("exactly", 5 + 5)])
-def test_a_part_gives_no_more_than_could_be_chosen(kind, most):
+def test_a_partition_keeps_no_more_than_could_be_chosen(kind, most):
     rng = np.random.default_rng(0)
     X, constraint, policy = rows_of("plain", rng), constraint_of(kind, rng), policy_of("C2UCB")
     found = found_in(round_of(policy, constraint), Blocked(X, 512), 0, N, constraint)
-    assert found.places.size <= most
+    assert found.indices.size <= most
     assert sys.getsizeof(found) <= most * (8 + 8 + 1) + 100
-    assert sys.getsizeof(found) >= found.places.size * (8 + 8)
+    assert sys.getsizeof(found) >= found.indices.size * (8 + 8)
 
 
-def test_what_is_known_of_some_arms_leaves_fewer_to_look_at():
+def test_scores_of_some_arms_leave_fewer_survivors():
     rng = np.random.default_rng(0)
     X, constraint, policy = rows_of("plain", rng), TopK(25), policy_of("C2UCB")
     best, _, _ = plain_choice(policy, X, constraint)
@@ -123,8 +123,8 @@ def test_what_is_known_of_some_arms_leaves_fewer_to_look_at():
     halves = [(0, 350), (350, N)]
     before = [found_in(this_round, Blocked(X, 50), *half, constraint) for half in halves]
     after = [found_in(known, Blocked(X, 50), *half, constraint) for half in halves]
-    assert sum(found.places.size for found in after) == 25 < sum(found.places.size for found in before)
-    assert np.array_equal(np.sort(best.indices), known.merge(after).places)
+    assert sum(found.indices.size for found in after) == 25 < sum(found.indices.size for found in before)
+    assert np.array_equal(np.sort(best.indices), known.merge(after).indices)
 
 
 def test_nothing_is_read_twice():
@@ -135,29 +135,29 @@ def test_nothing_is_read_twice():
     assert rows.read == N
 
 
-def test_a_part_of_a_larger_whole_is_only_that():
+def test_a_partition_reads_only_its_own_rows():
     rng = np.random.default_rng(0)
     X, constraint = rows_of("plain", rng), TopK(25)
     rows = Blocked(X, 100)
     found = found_in(round_of(policy_of("C2UCB"), constraint), rows, 200, 500, constraint)
     assert rows.read == 300
-    assert found.places.min() >= 200
-    assert found.places.max() < 500
+    assert found.indices.min() >= 200
+    assert found.indices.max() < 500
 
 
 def test_rows_outside_the_last_block_are_read_when_asked_for():
     X = rows_of("plain", np.random.default_rng(0))
-    part = Part(Blocked(X[100:], 100), 100, N, 100)
-    assert np.array_equal(part.rows(200, 300), X[200:300])
-    assert np.array_equal(part.take(np.array([250, 201])), X[[250, 201]])
-    assert np.array_equal(part.take(np.array([250, 650])), X[[250, 650]])
+    partition = Partition(Blocked(X[100:], 100), 100, N, 100)
+    assert np.array_equal(partition.rows(200, 300), X[200:300])
+    assert np.array_equal(partition.take(np.array([250, 201])), X[[250, 201]])
+    assert np.array_equal(partition.take(np.array([250, 650])), X[[250, 650]])
 
 
-def test_what_every_part_is_told_does_not_grow_with_the_number_of_arms():
-    def told(n):
+def test_a_pickled_round_does_not_grow_with_the_number_of_arms():
+    def size(n):
         groups = np.arange(n) % 5
         quotas = Quotas(groups, at_most=2, total=6)
         policy = CappedC2UCB(n_features=D, cap=1.0, seed=0)
         return len(pickle.dumps(round_of(policy, quotas, np.ones(n))))
 
-    assert told(100_000) == told(100)
+    assert size(100_000) == size(100)

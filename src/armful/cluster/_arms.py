@@ -1,4 +1,4 @@
-"""Choosing and learning on a dask cluster: every worker looks at its part, and only what it found travels."""
+"""Choosing and learning on a dask cluster: workers prune their partitions, and only the survivors are sent."""
 
 import errno
 import pickle
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
-from armful.cluster._chunks import beside, chunks_of, ends_of, is_dask, whole_rows
+from armful.cluster._chunks import chunk_offsets, chunk_tasks, is_dask, row_chunks, values_per_row
 from armful.cluster._dask_runner import DaskRunner, imported
-from armful.cluster._partitions import Part, Round, Survivors
+from armful.cluster._partitions import Partition, Round, Survivors
 from armful.constraints.base import Selection
 from armful.constraints.ranked import RankedConstraint
 from armful.model.base import Model
@@ -26,29 +26,29 @@ from armful.tables.parquet import ParquetTable
 from armful.tables.rows import Rows
 from armful.tables.table import Table
 
-PARTS, LARGEST_PART = 64, 16
-"""A table on disk is divided into so many parts at least, if it has so many blocks, of so many blocks at most."""
+MIN_PARTITIONS, MAX_BLOCKS = 64, 16
+"""A table on disk has at least so many partitions, if it has as many blocks, of at most so many blocks each."""
 
 ON_A_CLUSTER = "a dask array, a table on disk or a ParquetTable"
 
 
 class ClusterArms:
-    """Arms in parts that the workers of a cluster read.
+    """Arms in partitions that the workers of a cluster read.
 
-    ends: `(n_parts + 1,)`, the places where parts begin, and the number of arms. pieces: for each part what its arms
-    are read from: a task that gives the rows of a dask array, or a pickled table and the place of its first arm.
-    name: equal for equal arms; None if they might change between rounds.
+    offsets: `(n_partitions + 1,)`, the index of the first arm of each partition, and the number of arms. sources: what
+    each partition is read from: a task whose result is the rows of a dask array, or a pickled table and the index of
+    its first arm. name: equal for equal arms; None if they might change between rounds.
     """
 
     def __init__(
-        self, runner: DaskRunner, ends: IntArray, n_features: int, pieces: Sequence[Any], name: Hashable | None
+        self, runner: DaskRunner, offsets: IntArray, n_features: int, sources: Sequence[Any], name: Hashable | None
     ) -> None:
-        self.n_arms, self.n_features = int(ends[-1]), n_features
-        self._runner, self._ends, self._pieces, self._name = runner, ends, pieces, name
+        self.n_arms, self.n_features = int(offsets[-1]), n_features
+        self._runner, self._offsets, self._sources, self._name = runner, offsets, sources, name
 
     @classmethod
     def of(cls, X: Any, client: Any, n_features: int) -> "ClusterArms":
-        """Arms that are chosen from with `client=`."""
+        """Return the arms of `policy.choose(X, ..., client=client)`."""
         if client is None:
             raise ValueError(
                 f"a dask {type(X).__name__} is chosen from and learned from on its cluster: pass client=, "
@@ -61,69 +61,71 @@ class ClusterArms:
             )
         runner = DaskRunner(client)
         if is_dask(X):
-            whole = whole_rows("features", X)
+            rows = row_chunks("features", X)
             if X.shape[1] != n_features:
                 raise ValueError(f"features must have shape (n_arms, {n_features}), got {X.shape}")
-            # If the workers do not hold it, it is worked out anew every time, from files that may have changed.
+            # Unless the workers hold it, it is computed again every time, from files that may have changed.
             held = len(X.dask) == len(client.futures_of(X)) == X.npartitions
-            return cls(runner, ends_of(whole.chunks[0]), n_features, chunks_of(whole), whole.name if held else None)
+            offsets, name = chunk_offsets(rows.chunks[0]), rows.name if held else None
+            return cls(runner, offsets, n_features, chunk_tasks(rows), name)
         if X.n_features != n_features:
             raise ValueError(f"the policy is for {n_features} features, the table has {X.n_features}")
         if isinstance(X, ParquetTable):
-            ends = np.array([0, *(block.stop for block in X.blocks)])
-            parts = [(pickle.dumps(X.part(block.start, block.stop)), block.start) for block in X.blocks]
-            return cls(runner, ends, n_features, parts, _table_name(X))
+            offsets = np.array([0, *(block.stop for block in X.blocks)])
+            sources = [(pickle.dumps(X.part(block.start, block.stop)), block.start) for block in X.blocks]
+            return cls(runner, offsets, n_features, sources, _table_name(X))
         if X.path is None:
             raise ValueError(
                 f"client= is for {ON_A_CLUSTER}, got a table in memory: leave client out, or write the table to a disk "
                 "that all workers see with Table.build"
             )
         n_blocks = -(-X.n_arms // X.block_rows)
-        step = X.block_rows * max(1, min(LARGEST_PART, n_blocks // PARTS))
-        ends = np.append(np.arange(0, X.n_arms, step), X.n_arms)
+        step = X.block_rows * max(1, min(MAX_BLOCKS, n_blocks // MIN_PARTITIONS))
+        offsets = np.append(np.arange(0, X.n_arms, step), X.n_arms)
         X.refuse_changed()
-        return cls(runner, ends, n_features, [(pickle.dumps(X), 0)] * (ends.size - 1), _table_name(X))
+        return cls(runner, offsets, n_features, [(pickle.dumps(X), 0)] * (offsets.size - 1), _table_name(X))
 
     def choose(
         self, scoring: Scoring, constraint: RankedConstraint, policy: object
     ) -> tuple[Selection, FloatArray, NDArray[Any] | None]:
-        """The best set of all arms, exactly as scoring each of them in one place gives it; their features and ids.
+        """Return the best set of all arms, the same as on one machine, and the features and ids of its arms.
 
-        scoring: with the key for ties. policy: whose choice it is. What it chose last from the same arms tells at once
-        which arms are not worth a look.
+        scoring: with the key for ties. policy: whose choice it is; its last choice from the same arms gives thresholds
+        below which arms are pruned at once.
         """
-        hashable = type(policy).__hash__ is not None  # else it cannot be told from others
-        last = _last.get(policy) if hashable else None
+        hashable = type(policy).__hash__ is not None
+        last = _last_choice.get(policy) if hashable else None
         known = None if last is None or self._name is None or last[0] != self._name else last[1:]
         picked = self._best(Round.of(scoring, constraint.ranks, scoring.key, known), constraint, scoring.caps)
         features, ids = self.take(picked.indices)
         if hashable:
-            _last[policy] = self._name, picked.indices, features
+            _last_choice[policy] = self._name, picked.indices, features
         return picked, features, ids
 
     def _best(self, this_round: Round, constraint: RankedConstraint, caps: FloatArray | None) -> Selection:
-        (told,) = self._runner.keep([_pickled(this_round)])
-        groups, own = self._groups(constraint), [None] * len(self._parts)
+        (pickled,) = self._runner.keep([_pickled(this_round)])
+        groups, caps_parts = self._groups(constraint), [None] * len(self._ranges)
         if caps is not None:
-            own = self._runner.keep([caps[begin:end] for begin, end in self._parts])
+            caps_parts = self._runner.keep([caps[begin:end] for begin, end in self._ranges])
         tasks = [
-            self._runner.task(_look, told, piece, begin, end, of_arm, its_caps)
-            for piece, (begin, end), of_arm, its_caps in zip(self._pieces, self._parts, groups, own, strict=True)
-            if begin < end
+            self._runner.task(_prune, pickled, source, *arm_range, of_arm, own_caps)
+            for source, arm_range, of_arm, own_caps in zip(self._sources, self._ranges, groups, caps_parts, strict=True)
+            if arm_range[0] < arm_range[1]
         ]
-        (found,) = self._runner.results([self._runner.merged(tasks, _merge, told)], "choosing")
-        return constraint.best_among(found.scores, this_round.key, found.places)
+        (survivors,) = self._runner.results([self._runner.merged(tasks, _merge, pickled)], "choosing")
+        return constraint.best_among(survivors.scores, this_round.key, survivors.indices)
 
-    def take(self, places: IntArray) -> tuple[FloatArray, NDArray[Any] | None]:
-        """The features of the arms at these places, `(k, n_features)`, and their ids, `(k,)`, if they have any."""
-        of_place = np.searchsorted(self._ends, places, side="right") - 1
-        order = [np.flatnonzero(of_place == part) for part in np.unique(of_place)]
+    def take(self, indices: IntArray) -> tuple[FloatArray, NDArray[Any] | None]:
+        """Return the features of these arms, `(k, n_features)`, and their ids, `(k,)`, if they have any."""
+        partition_of = np.searchsorted(self._offsets, indices, side="right") - 1
+        partitions = np.unique(partition_of).tolist()
+        order = [np.flatnonzero(partition_of == i) for i in partitions]
         tasks = [
-            self._runner.task(_take, self._pieces[part], *self._parts[part], places[here])
-            for part, here in zip(np.unique(of_place).tolist(), order, strict=True)
+            self._runner.task(_take, self._sources[i], *self._ranges[i], indices[here])
+            for i, here in zip(partitions, order, strict=True)
         ]
         taken = self._runner.results(tasks, "reading the chosen arms")
-        features = np.empty((places.size, self.n_features))
+        features = np.empty((indices.size, self.n_features))
         for here, (rows, _) in zip(order, taken, strict=True):
             features[here] = rows
         if not taken or taken[0][1] is None:
@@ -133,45 +135,45 @@ class ClusterArms:
         return features, ids
 
     @property
-    def _parts(self) -> list[tuple[int, int]]:
-        return list(pairwise(self._ends.tolist()))
+    def _ranges(self) -> list[tuple[int, int]]:
+        return list(pairwise(self._offsets.tolist()))
 
     def _groups(self, constraint: RankedConstraint) -> Sequence[Any]:
-        """The group of every arm, sent to the workers once for each constraint."""
+        """Return the groups of the arms of each partition, sent to the workers once for each constraint."""
         of_arm = constraint.ranks.of_arm
         if of_arm is None:
-            return [None] * len(self._pieces)
-        where, kept = _sent.get(constraint, (None, []))
-        here = self._runner.client.id, self._ends.tobytes()
-        if where != here or any(future.status not in ("pending", "finished") for future in kept):
+            return [None] * len(self._sources)
+        sent_to, kept = _sent_groups.get(constraint, (None, []))
+        here = self._runner.client.id, self._offsets.tobytes()
+        if sent_to != here or any(future.status not in ("pending", "finished") for future in kept):
             small = np.min_scalar_type(int(of_arm.max()))
-            kept = self._runner.keep([of_arm[begin:end].astype(small) for begin, end in self._parts])
-            _sent[constraint] = here, kept
+            kept = self._runner.keep([of_arm[begin:end].astype(small) for begin, end in self._ranges])
+            _sent_groups[constraint] = here, kept
         return kept
 
 
-_sent: "WeakKeyDictionary[Any, tuple[Any, list[Any]]]" = WeakKeyDictionary()
-"""By constraint: to which client and parts, and the groups there."""
+_sent_groups: "WeakKeyDictionary[Any, tuple[Any, list[Any]]]" = WeakKeyDictionary()
+"""By constraint: the client and partitions that its groups were sent to, and their futures."""
 
-_last: "WeakKeyDictionary[object, tuple[Hashable, IntArray, FloatArray]]" = WeakKeyDictionary()
-"""By policy: the name of the arms, the places of those chosen last, and their features."""
+_last_choice: "WeakKeyDictionary[object, tuple[Hashable, IntArray, FloatArray]]" = WeakKeyDictionary()
+"""By policy: the name of the arms, the indices of those chosen last, and their features."""
 
 _names: "WeakKeyDictionary[Table, object]" = WeakKeyDictionary()
 
 
 def _table_name(table: Table) -> Hashable:
-    """As long as it is the same object."""
+    """Return a name that is the same as long as it is the same object."""
     return _names.setdefault(table, object())
 
 
-def learned_on(client: Any, features: Any, rewards: Any, weights: Any, shock: float, *, like: Model) -> Model:
-    """What dask arrays of `features` `(k, n_features)`, `rewards` `(k,)` and `weights` `(k,)` tell, to be merged.
+def learn_on_cluster(client: Any, features: Any, rewards: Any, weights: Any, shock: float, *, like: Model) -> Model:
+    """Return the state that dask arrays of `features` `(k, n_features)`, `rewards` and `weights` `(k,)` give alone.
 
     like: a state of the same features and ridge.
     """
     n_features = like.n_features
     if shock != 0:
-        raise ValueError("a shock is shared by all arms of one call, so they are learned in one place: compute them")
+        raise ValueError("a shock is shared by all arms of one call, so they are learned on one machine: compute them")
     if not is_dask(features):
         raise ValueError(
             f"client= is for features in a dask array, got {type(features).__name__}: leave it out for what is in "
@@ -180,42 +182,42 @@ def learned_on(client: Any, features: Any, rewards: Any, weights: Any, shock: fl
     if client is None:
         ClusterArms.of(features, client, n_features)
     runner = DaskRunner(client)
-    X = whole_rows("features", features)
+    X = row_chunks("features", features)
     if X.shape[1] != n_features:
         raise ValueError(f"features must have shape (n_arms, {n_features}), got {X.shape}")
     rows = X.chunks[0]
-    numbers = [beside("rewards", rewards, rows, runner), beside("weights", weights, rows, runner)]
+    numbers = [values_per_row(name, v, rows, runner) for name, v in (("rewards", rewards), ("weights", weights))]
     tasks = [
         runner.task(_learn, block, begin, r, w, type(like), n_features, like.ridge)
-        for block, begin, r, w in zip(chunks_of(X), ends_of(rows).tolist(), *numbers, strict=False)
+        for block, begin, r, w in zip(chunk_tasks(X), chunk_offsets(rows).tolist(), *numbers, strict=False)
     ]
     (state,) = runner.results([runner.merged(tasks, _add)], "learning")
     known: Model = state
     return known.as_one_source()
 
 
-# -- what workers do ---------------------------------------------------------------------------------
+# -- tasks of the workers ---------------------------------------------------------------------------------
 
 
-def _look(
-    told: bytes, piece: Any, begin: int, end: int, groups: NDArray[Any] | None, caps: FloatArray | None
+def _prune(
+    pickled_round: bytes, source: Any, begin: int, end: int, groups: NDArray[Any] | None, caps: FloatArray | None
 ) -> Survivors:
-    """What the arms from `begin` to `end` could give to the best set."""
-    this_round: Round = pickle.loads(told)
-    with _seen_from_here():
-        rows, first = _opened_piece(piece, begin, end)
-        return this_round.look_through(Part(rows, begin, end, first), groups, caps)
+    """Return the arms from `begin` to `end` that could be in the best set."""
+    this_round: Round = pickle.loads(pickled_round)
+    with _missing_files_explained():
+        rows, first = _open_rows(source, begin, end)
+        return this_round.prune(Partition(rows, begin, end, first), groups, caps)
 
 
-def _merge(told: bytes, found: list[Survivors]) -> Survivors:
-    this_round: Round = pickle.loads(told)
-    return this_round.merge(found)
+def _merge(pickled_round: bytes, survivors: list[Survivors]) -> Survivors:
+    this_round: Round = pickle.loads(pickled_round)
+    return this_round.merge(survivors)
 
 
-def _take(piece: Any, begin: int, end: int, places: IntArray) -> tuple[FloatArray, NDArray[Any] | None]:
-    with _seen_from_here():
-        rows, first = _opened_piece(piece, begin, end)
-        return rows.take(places - first), rows.ids_of(places - first) if isinstance(rows, Table) else None
+def _take(source: Any, begin: int, end: int, indices: IntArray) -> tuple[FloatArray, NDArray[Any] | None]:
+    with _missing_files_explained():
+        rows, first = _open_rows(source, begin, end)
+        return rows.take(indices - first), rows.ids_of(indices - first) if isinstance(rows, Table) else None
 
 
 def _learn(
@@ -227,7 +229,7 @@ def _learn(
     n_features: int,
     ridge: float,
 ) -> Model:
-    """What some rows tell; those that cannot be learned from are named by their place among all."""
+    """Return the state of some rows; a row that is refused is named by its index among all."""
     for name, values in (("features", X), ("rewards", rewards), ("weights", weights)):
         if values is not None:
             checks.refuse_not_finite(name, checks.floats(name, values), first_row=begin)
@@ -238,29 +240,29 @@ def _add(states: list[Model]) -> Model:
     return sum(states[1:], states[0])
 
 
-def _opened_piece(piece: Any, begin: int, end: int) -> tuple[Rows, int]:
-    """Rows that hold the arms from `begin` to `end`, and the place of the first of them."""
-    if isinstance(piece, tuple):
-        table = _opened(piece[0])
+def _open_rows(source: Any, begin: int, end: int) -> tuple[Rows, int]:
+    """Return rows that hold the arms from `begin` to `end`, and the index of the first row among all arms."""
+    if isinstance(source, tuple):
+        table = _open_table(source[0])
         table.refuse_changed()
-        return table, piece[1]
-    if np.ndim(piece) != 2 or len(piece) != end - begin:
+        return table, source[1]
+    if np.ndim(source) != 2 or len(source) != end - begin:
         raise ValueError(
-            f"the chunk of rows {begin} to {end} has shape {np.shape(piece)}, its dask array says otherwise: "
+            f"the chunk of rows {begin} to {end} has shape {np.shape(source)}, its dask array says otherwise: "
             "whatever made the array gives another number of rows than it promised"
         )
-    return ArrayRows(np.asarray(piece)), begin
+    return ArrayRows(np.asarray(source)), begin
 
 
 @lru_cache(maxsize=8)
-def _opened(pickled: bytes) -> Table:
+def _open_table(pickled: bytes) -> Table:
     table: Table = pickle.loads(pickled)
     return table
 
 
 @contextmanager
-def _seen_from_here() -> Iterator[None]:
-    """Say which worker it is that does not see a file."""
+def _missing_files_explained() -> Iterator[None]:
+    """Name the worker that does not see a file."""
     try:
         yield
     except OSError as error:
@@ -273,6 +275,6 @@ def _seen_from_here() -> Iterator[None]:
 
 
 def _pickled(value: Any) -> bytes:
-    """Also for a policy that was written in a notebook, whose class is sent along."""
+    """Pickle a value, with the class of a policy that was defined in a notebook."""
     pickled: bytes = imported("cloudpickle").dumps(value)
     return pickled

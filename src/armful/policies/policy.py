@@ -10,7 +10,7 @@ from armful import checks
 from armful._signatures import parameters_of
 from armful.arms import Arms
 from armful.checks import FloatArray
-from armful.cluster._arms import learned_on
+from armful.cluster._arms import learn_on_cluster
 from armful.cluster._chunks import is_dask
 from armful.constraints import Constraint
 from armful.constraints.base import refuse_no_constraint
@@ -214,7 +214,7 @@ class Policy:
         """
         rows, names = read_features(features.features if isinstance(features, Choice) else features, self._columns)
         if client is not None or is_dask(rows):
-            self.merge(learned_on(client, rows, rewards, weights, shock, like=self.state))
+            self.merge(learn_on_cluster(client, rows, rewards, weights, shock, like=self.state))
             return
         with self._thread_locks.learning:
             before = self._state
