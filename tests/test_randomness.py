@@ -11,11 +11,11 @@ ALARM = 1e-6
 
 def test_what_an_arm_draws_depends_on_key_and_place_alone():
     key = draw_key(np.random.default_rng(3))
-    places = np.array([7, 0, 12_345_678_901, 7])
+    indices = np.array([7, 0, 12_345_678_901, 7])
     for draw in (tie_keys, arm_normals):
         every = draw(key, np.arange(20))
-        assert np.array_equal(draw(key, places[[0, 1, 3]]), every[[7, 0, 7]])
-        assert draw(key, places)[2] == draw(key, places[2:3])[0]
+        assert np.array_equal(draw(key, indices[[0, 1, 3]]), every[[7, 0, 7]])
+        assert draw(key, indices)[2] == draw(key, indices[2:3])[0]
 
 
 def test_keys_of_many_repetitions_are_those_of_each():
@@ -74,7 +74,7 @@ def test_many_generators_draw_as_each_does():
     twin = copy.deepcopy(streams)
     assert np.array_equal(twin.random(), streams.random())
     for name in ("dice", "bit_generator", "_private", "shuffle", "spawn"):
-        with pytest.raises(AttributeError, match=f"many repetitions together have no rng.{name}"):
+        with pytest.raises(AttributeError, match=f"a batch of repetitions has no rng.{name}"):
             getattr(streams, name)
     with pytest.raises(ValueError, match="cannot draw into one array"):
         streams.standard_normal(out=np.zeros(3))

@@ -1,4 +1,4 @@
-"""What can be chosen from, seen through what was learned so far."""
+"""The arms of a round, with their means and widths."""
 
 from functools import cached_property
 from typing import Any
@@ -13,41 +13,56 @@ from armful.model.base import Model
 
 
 class Arms:
-    """The arms of one round with what the state says of each; nothing is computed before it is asked for.
+    """The arms of one round, as a policy's `score` sees them; nothing is computed before it is used.
 
-    X: `(n_arms, n_features)`, or `(..., n_arms, n_features)` beside a batched state.
-    caps: `(n_arms,)`, an upper bound on each arm's mean reward that the user knows, infinity where none is known.
-    places: `(n_arms,)`, where the arms stand among all arms, if these are only some of many; what is computed of them
-    is then, to the last bit, what it would be among all.
-    only_costs: whether rewards are minus a cost, never above 0 but for noise, as under `Path(costs=True)`.
+    Parameters
+    ----------
+    X : array_like of shape (..., n_arms, n_features)
+        The features; the leading axes `(...)` are those of a batched state, or none.
+    state : Model
+        What was learned so far.
+    caps : array_like of shape (n_arms,), optional
+        A known upper bound on each arm's mean reward, infinity where none is known.
+    arm_indices : ndarray of shape (n_arms,), optional
+        The indices of these arms among all arms, if they are some of many. Their means, widths and random numbers
+        are then the same to the last bit as among all.
+
+    Attributes
+    ----------
+    X, state, caps, arm_indices
+        As above; `arm_indices` counts from 0 if it is not given.
+    some_of_many : bool
+        Whether `arm_indices` was given.
+    only_costs : bool
+        Whether rewards are minus a cost, never above 0 but for noise, as under `Path(costs=True)`.
     """
 
     only_costs = False
 
     def __init__(
-        self, X: ArrayLike, state: Model, caps: ArrayLike | None = None, places: IntArray | None = None
+        self, X: ArrayLike, state: Model, caps: ArrayLike | None = None, arm_indices: IntArray | None = None
     ) -> None:
         self.X = checks.features(X, state.n_features, finite=False)
         self.refuse_none()
         self.state = state
         self.caps = None if caps is None else checks.caps(caps, self.n_arms)
-        self.some_of_many = places is not None
-        if places is not None:
-            self.places = places
+        self.some_of_many = arm_indices is not None
+        if arm_indices is not None:
+            self.arm_indices = arm_indices
 
     @cached_property
-    def places(self) -> IntArray:
-        """Where the arms stand among all arms, `(n_arms,)`."""
+    def arm_indices(self) -> IntArray:
+        """The indices of the arms among all arms, `(n_arms,)`."""
         return np.arange(self.n_arms)
 
     def refuse_none(self) -> None:
-        """Raise if there are no arms."""
+        """Raise `ValueError` if there are no arms."""
         if self.n_arms == 0:
             raise ValueError(f"features must have at least one row, got {self.X.shape}")
 
     @property
     def n_arms(self) -> int:
-        """How many arms there are."""
+        """The number of arms."""
         return int(self.X.shape[-2])
 
     @cached_property
@@ -61,7 +76,13 @@ class Arms:
         return self.state.mean_and_width(self.X, some_of_many=self.some_of_many)
 
     def project(self, theta: FloatArray) -> FloatArray:
-        """`theta.x` for a `theta` `(..., n_features)` of the policy's own, `(..., n_arms)`."""
+        """Return `theta.x`, `(..., n_arms)`.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (..., n_features)
+            Another estimate than that of the state, like a sample.
+        """
         return self.state.project(self.X, theta, some_of_many=self.some_of_many)
 
     @cached_property
@@ -70,9 +91,9 @@ class Arms:
         return row_norms(np.ascontiguousarray(self.X, dtype=np.float64))
 
     def ids_of(self, indices: IntArray) -> list[Any] | None:
-        """Return the ids of some arms; None where arms have none."""
+        """Return the ids of some arms, or None if they have no ids."""
         return None
 
     def rows(self, indices: IntArray) -> FloatArray:
-        """The features of some arms, `(k, n_features)`."""
+        """Return the features of some arms, `(k, n_features)`."""
         return self.X[indices]

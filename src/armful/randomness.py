@@ -1,4 +1,4 @@
-"""Drawing for many arms and for many repetitions, so that what is drawn does not depend on how the work is divided."""
+"""Random numbers of arms and repetitions that do not depend on how the work is divided."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def as_generator(seed: Seed, name: str = "rng") -> Generator:
-    """A generator as it is, or one made from a seed, which an error calls by the `name` that the user knows."""
+    """Return a generator as it is, or a new one from a seed; `name` is the argument that an error names."""
     if isinstance(seed, Generator):
         return seed
     try:
@@ -29,61 +29,66 @@ def as_generator(seed: Seed, name: str = "rng") -> Generator:
 
 
 class Streams:
-    """One generator per repetition; draws as a generator does, with the repetitions as the leading axis.
+    """One generator per repetition, with the methods of a generator; repetitions are the leading axis of what is drawn.
 
     What a repetition draws does not depend on the others, so results are the same however they are batched.
+
+    Parameters
+    ----------
+    generators : sequence of Generator
+        One for each repetition.
     """
 
     def __init__(self, generators: Sequence[Generator]) -> None:
         self.generators = list(generators)
 
     def __getattr__(self, name: str) -> Callable[..., NDArray[Any]]:
-        """Any way to draw: `random()` is `(repetitions,)`, `normal(size=9)` is `(repetitions, 9)`."""
+        """Return a method of the generators: `random()` is `(repetitions,)`, `normal(size=9)` is `(repetitions, 9)`."""
         if name.startswith("_") or name in ("shuffle", "spawn") or not callable(getattr(Generator, name, None)):
-            raise AttributeError(f"many repetitions together have no rng.{name}; set batched = False to have it")
+            raise AttributeError(f"a batch of repetitions has no rng.{name}; set batched = False to have it")
 
         def draw(*how: Any, **more: Any) -> NDArray[Any]:
             if "out" in more:
-                raise ValueError(f"many repetitions together cannot draw into one array: leave out= out of rng.{name}")
+                raise ValueError(f"a batch of repetitions cannot draw into one array: leave out= out of rng.{name}")
             return np.stack([getattr(each, name)(*how, **more) for each in self.generators])
 
         return draw
 
 
 def draw_key(rng: Generator | Streams, where: object = True) -> Keys:
-    """A key for `tie_keys`, or one for each of `Streams`, `(repetitions,)`; nothing is drawn where not `where`."""
+    """Return a key for `tie_keys`, or one for each of `Streams`, `(repetitions,)`; 0 where not `where`."""
     if not isinstance(rng, Streams):
         return int(rng.bit_generator.random_raw()) if where else 0
     return draw_keys(rng, where)
 
 
 def draw_keys(rng: Streams, where: object = True) -> TieKeys:
-    """A key for each repetition."""
-    wanted = np.broadcast_to(np.asarray(where), len(rng.generators))
-    pairs = zip(rng.generators, wanted, strict=True)
+    """Return a key for each repetition."""
+    drawn = np.broadcast_to(np.asarray(where), len(rng.generators))
+    pairs = zip(rng.generators, drawn, strict=True)
     return np.array([g.bit_generator.random_raw() if draws else 0 for g, draws in pairs], dtype=np.uint64)
 
 
-def tie_keys(key: Keys, places: IntArray) -> TieKeys:
-    """A random 64-bit number for each arm, `(..., n)`: a function of the key `(...)` and the arm's place alone.
+def tie_keys(key: Keys, arm_indices: IntArray) -> TieKeys:
+    """Return a random 64-bit number for each arm, `(..., n)`: a function of the key `(...)` and the arm's index alone.
 
-    So an arm draws the same whichever other arms are looked at, in whatever order and on whatever machine.
+    So it is the same whichever other arms there are, in whatever order and on whatever machine.
     The numbers are those of the generator SplitMix64 (Steele et al. 2014), which reaches any of them in one step.
     """
     with np.errstate(over="ignore"):
-        z = np.asarray(key, dtype=np.uint64)[..., None] + (places.astype(np.uint64) + np.uint64(1)) * STEP
+        z = np.asarray(key, dtype=np.uint64)[..., None] + (arm_indices.astype(np.uint64) + np.uint64(1)) * STEP
         z = (z ^ (z >> np.uint64(30))) * MIX[0]
         z = (z ^ (z >> np.uint64(27))) * MIX[1]
         return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-def arm_uniforms(key: Keys, places: IntArray) -> FloatArray:
-    """A number strictly between 0 and 1 for each arm, `(..., n)`, drawn as in `tie_keys`."""
-    uniforms: FloatArray = ((tie_keys(key, places) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+def arm_uniforms(key: Keys, arm_indices: IntArray) -> FloatArray:
+    """Return a number strictly between 0 and 1 for each arm, `(..., n)`, drawn as in `tie_keys`."""
+    uniforms: FloatArray = ((tie_keys(key, arm_indices) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     return uniforms
 
 
-def arm_normals(key: Keys, places: IntArray) -> FloatArray:
-    """A standard normal for each arm, `(..., n)`, drawn as in `tie_keys`."""
-    normals: FloatArray = ndtri(arm_uniforms(key, places))
+def arm_normals(key: Keys, arm_indices: IntArray) -> FloatArray:
+    """Return a standard normal for each arm, `(..., n)`, drawn as in `tie_keys`."""
+    normals: FloatArray = ndtri(arm_uniforms(key, arm_indices))
     return normals

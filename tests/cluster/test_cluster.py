@@ -289,7 +289,7 @@ class Deadly(C2UCB):
         self.marker, self.fatal, self.home = marker, fatal, os.getpid()
 
     def score(self, arms, k):
-        if os.getpid() != self.home and self.fatal in arms.places:
+        if os.getpid() != self.home and self.fatal in arms.arm_indices:
             die_once(self.marker)
         return super().score(arms, k)
 

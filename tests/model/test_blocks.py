@@ -231,7 +231,7 @@ def test_some_of_many_arms_are_multiplied_in_blocks_of_one_size_by_two_columns_o
         monkeypatch.setattr(f"armful.model.{module}.product_of", seen)
     for n in (1, 8, 500, 600, BLOCK, BLOCK + 1):
         for ask in ("mean", "mean_and_width"):
-            getattr(Arms(np.ones((n, d)), armful.RidgeState(n_features=d), places=np.arange(n)), ask)
+            getattr(Arms(np.ones((n, d)), armful.RidgeState(n_features=d), arm_indices=np.arange(n)), ask)
     assert rows_seen == {block_size(d)}
     assert min(columns_seen) >= 2
 

@@ -49,6 +49,6 @@ class EpsilonGreedy(Policy):
     def score(self, arms: Arms, k: int) -> Scores:
         """Return the estimates, or random scores in an exploring round."""
         explore = np.asarray(self.rng.random() < self.epsilon)  # (...)
-        noise = arm_normals(draw_key(self.rng, where=explore), arms.places)
+        noise = arm_normals(draw_key(self.rng, where=explore), arms.arm_indices)
         value = np.where(explore[..., None], -np.abs(noise) if arms.only_costs else noise, arms.mean)
         return Scores.uncapped(arms.mean, value - arms.mean, value)

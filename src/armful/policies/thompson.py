@@ -83,7 +83,7 @@ class ArmwiseThompson(ConfidencePolicy):
         return mean + self._radius(k) * np.where(samples < 0, small, large) * samples
 
     def _samples(self, arms: Arms) -> FloatArray:
-        return arm_normals(draw_key(self.rng), arms.places)
+        return arm_normals(draw_key(self.rng), arms.arm_indices)
 
     def _radius(self, k: int) -> FloatArray:
         return np.asarray(self._alpha(self.state, k))[..., None]

@@ -56,8 +56,8 @@ class AssumedArms(Arms):
         self._block = block
 
     @cached_property
-    def places(self) -> IntArray:
-        """Where the arms stand among all arms, `(n_arms,)`."""
+    def arm_indices(self) -> IntArray:
+        """The indices of the arms among all arms, `(n_arms,)`."""
         return np.arange(self._block.start, self._block.stop)
 
 

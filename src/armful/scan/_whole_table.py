@@ -21,7 +21,7 @@ class WholeTable(Arms):
 
     def __init__(self, table: Rows, state: Model, caps: FloatArray | None = None) -> None:
         self.table, self.state, self.caps = table, state, caps
-        self.places = np.arange(table.n_arms)
+        self.arm_indices = np.arange(table.n_arms)
         self.some_of_many = table.n_arms > BLOCK
 
     @cached_property
@@ -66,7 +66,7 @@ class WholeTable(Arms):
         return self.table.take(indices)
 
     def _part(self, block: slice) -> Arms:
-        return Arms(self._rows(block), self.state, places=self.places[block] if self.some_of_many else None)
+        return Arms(self._rows(block), self.state, arm_indices=self.arm_indices[block] if self.some_of_many else None)
 
     def _rows(self, block: slice) -> FloatArray:
         return np.asarray(self.table.rows(block.start, block.stop), dtype=np.float64)
