@@ -22,7 +22,7 @@ SMALL_MATRIX = 30_000
 """A matrix with no more entries is solved as a dense one, however few edges there are."""
 
 BITS = 8
-"""Whole numbers that stand for weights have so many bits more than it takes to count rows and columns."""
+"""Rounded weights have this many bits more than it takes to count rows and columns."""
 
 ROUNDING = 2.0**-48
 """Dual values that differ by less than this, relative to the weights they are made of, are the same."""
@@ -35,10 +35,9 @@ Int32Array = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Bipartite:
-    """A bipartite graph; its edges are in rising order of row, then column, and no two are the same.
+    """A bipartite graph; its edges (`row`, `column`, both `(n_edges,)`) are distinct and sorted by row, then column.
 
-    row, column: `(n_edges,)`, the ends of each edge. every_row, every_column: whether each of them must be matched; if
-    only one is, it is `every_row`. Otherwise a matching may leave any of them out.
+    `every_row` and `every_column` say whether each must be matched; if only one is set, it is `every_row`.
     """
 
     n_rows: int
@@ -50,7 +49,7 @@ class Bipartite:
 
     @cached_property
     def keys(self) -> IntArray:
-        """The place of each edge in a dense matrix, `(n_edges,)`, rising."""
+        """The flat index of each edge in a dense matrix, `(n_edges,)`, rising."""
         return self.row * self.n_columns + self.column
 
     @cached_property
@@ -65,18 +64,18 @@ class Bipartite:
         return size <= max(SMALL_MATRIX, DENSE_SHARE * self.row.size)
 
     def part(self, edges: IntArray) -> "Bipartite":
-        """Return the graph of some of the edges, in rising order, with rows and columns numbered anew."""
+        """Return the graph of some of the edges, in rising order, with rows and columns renumbered."""
         rows, row = np.unique(self.row[edges], return_inverse=True)
         columns, column = np.unique(self.column[edges], return_inverse=True)
         return Bipartite(rows.size, columns.size, row, column, self.every_row, self.every_column)
 
     def edges_at(self, rows: IntArray, columns: IntArray) -> IntArray:
-        """Return the edges between these rows and columns, without those that are not there."""
-        wanted = rows * self.n_columns + columns
+        """Return the edges between these rows and columns, where there are any."""
+        keys = rows * self.n_columns + columns
         if self.row.size == self.n_rows * self.n_columns:
-            return wanted
-        found: IntArray = np.minimum(np.searchsorted(self.keys, wanted), self.row.size - 1)
-        there: IntArray = found[self.keys[found] == wanted]
+            return keys
+        found: IntArray = np.minimum(np.searchsorted(self.keys, keys), self.row.size - 1)
+        there: IntArray = found[self.keys[found] == keys]
         return there
 
 
@@ -84,7 +83,7 @@ def best_matching(graph: Bipartite, weights: FloatArray, rng: Generator) -> IntA
     """Return the edges of a matching with the largest sum of `weights` `(n_edges,)`; None if there is no matching.
 
     Where nothing must be matched, only edges of positive weight are taken. Rows and columns are numbered at random
-    before scipy sees them, so that which of several best matchings is taken does not depend on their order.
+    before scipy sees them, so that ties are broken at random.
     """
     if (graph.every_row and graph.n_rows > graph.n_columns) or (graph.every_column and graph.n_rows < graph.n_columns):
         return None
@@ -97,9 +96,9 @@ def dual_values(graph: Bipartite, weights: FloatArray, chosen: IntArray) -> tupl
 
     They do if `u + v >= weight` on every edge, with equality on those of the matching, and where rows and columns may
     be left out u and v are not negative, and 0 if unmatched. The least v are the lengths of the longest alternating
-    paths to each column, found by policy iteration (Howard 1960): each column knows the last edge of its path, all
-    paths are added up by pointer doubling, and better last edges are looked for. It takes far fewer rounds than
-    raising v edge by edge. None if there are no such values: then the matching is not the best.
+    paths to each column, found by policy iteration (Howard 1960): each column has the last edge of its path, all
+    paths are summed by pointer doubling, and better last edges replace worse. It takes far fewer rounds than raising v
+    edge by edge. None if there are no such values: then the matching is not the best.
     """
     nobody = graph.n_columns  # where all paths begin
     matched, owned = np.zeros(graph.n_rows), np.full(graph.n_rows, nobody)
@@ -153,21 +152,21 @@ def _sparse(graph: Bipartite, weights: FloatArray, rng: Generator) -> IntArray |
 
     scipy's function for it is several times as fast on a square graph, where it begins with an auction. But that takes
     steps as small as differences of weights, and never ends when one is lost in rounding. So weights are first
-    rounded to whole numbers of some 20 bits. Dual values mostly prove that the best matching for these is the best. If
-    not, dual values for the whole numbers bound what any edge can be part of, and the few edges that
+    rounded to integers of some 20 bits. Dual values mostly prove that the best matching for these is the best. If
+    not, dual values for the integers bound what any edge can be part of, and the few edges that
     could be part of a better matching are searched as they are, without an auction.
     """
-    wanted = np.arange(weights.size) if graph.every_row else np.flatnonzero(weights > 0)
-    if wanted.size == 0:
-        return wanted
+    usable = np.arange(weights.size) if graph.every_row else np.flatnonzero(weights > 0)
+    if usable.size == 0:
+        return usable
     weights = np.ldexp(weights, -math.frexp(float(np.abs(weights).max()))[1])  # sums cannot overflow
     unit = 2.0 ** -(BITS + math.ceil(math.log2(graph.n_rows + graph.n_columns)))
     whole = np.rint(weights / unit)
     exact = bool((whole * unit == weights).all())
     rows, columns = rng.permutation(graph.n_rows), rng.permutation(graph.n_columns)
-    row, column = _inverse(rows)[graph.row[wanted]], _inverse(columns)[graph.column[wanted]]
+    row, column = _inverse(rows)[graph.row[usable]], _inverse(columns)[graph.column[usable]]
     chosen = duals = None
-    for matrix, complete in _square_graphs(graph, row, column, whole[wanted]):
+    for matrix, complete in _square_graphs(graph, row, column, whole[usable]):
         found = _matched(graph, matrix, rows, columns)
         if found is None:
             continue
@@ -181,7 +180,7 @@ def _sparse(graph: Bipartite, weights: FloatArray, rng: Generator) -> IntArray |
             break
     if chosen is None or exact:
         return chosen
-    open_ = wanted if duals is None else _open_edges(graph, weights, chosen, duals[1] * unit)
+    open_ = usable if duals is None else _open_edges(graph, weights, chosen, duals[1] * unit)
     if open_.size == 0:
         return chosen
     rest = graph.part(open_)
@@ -192,7 +191,7 @@ def _sparse(graph: Bipartite, weights: FloatArray, rng: Generator) -> IntArray |
 
 
 def _matched(graph: Bipartite, matrix: SparseMatrix, rows: IntArray, columns: IntArray) -> IntArray | None:
-    """Return the edges of the best full matching of a matrix, whose place (i, j) is of `rows[i]` and `columns[j]`."""
+    """Return the edges of the best full matching of a matrix, whose entry (i, j) is of `rows[i]` and `columns[j]`."""
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching  # noqa: PLC0415
 
     try:
@@ -284,6 +283,6 @@ def _wide_graph(graph: Bipartite, row: Int32Array, column: Int32Array, weights: 
 
 
 def _inverse(order: IntArray) -> Int32Array:
-    places = np.empty(order.size, dtype=np.int32)
-    places[order] = np.arange(order.size, dtype=np.int32)
-    return places
+    inverse = np.empty(order.size, dtype=np.int32)
+    inverse[order] = np.arange(order.size, dtype=np.int32)
+    return inverse

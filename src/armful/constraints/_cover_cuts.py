@@ -1,4 +1,4 @@
-"""Cover inequalities: what a set that breaks a row of whole numbers says about other sets."""
+"""Cover inequalities: cuts for sets that break a row of integers."""
 
 import math
 
@@ -18,9 +18,9 @@ def cover(row: FloatArray, lower: float, upper: float, chosen: IntArray) -> tupl
     Parameters
     ----------
     row
-        `(n_arms,)`, whole numbers.
+        `(n_arms,)`, integers.
     lower, upper
-        Whole numbers or infinite; the chosen set is beyond one of them.
+        Integers or infinite; the chosen set is beyond one of them.
     chosen
         `(k,)`, distinct arms.
 

@@ -1,4 +1,4 @@
-"""Arms in groups with bounds on how many come from each: what `Quotas` and `NestedQuotas` share."""
+"""Groups of arms by label, with bounds on how many come from each: what `Quotas` and `NestedQuotas` share."""
 
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -22,10 +22,9 @@ Total = int | tuple[int, int] | None
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A group for each arm.
+    """A group for each arm: `labels` in order of appearance, and the number of each arm's group, `of_arm` `(n_arms,)`.
 
-    labels: the groups, in order of appearance. of_arm: `(n_arms,)`, their numbers. kind: what a group is called in
-    errors, such as the name of its level.
+    `kind` is what a group is called in errors, such as the name of its level.
     """
 
     labels: list[Hashable]
@@ -34,12 +33,12 @@ class Groups:
 
     @cached_property
     def sizes(self) -> IntArray:
-        """How many arms each group has."""
+        """The number of arms in each group."""
         return np.bincount(self.of_arm, minlength=len(self.labels))
 
     @classmethod
     def of(cls, groups: "Iterable[Hashable] | Groups") -> "Groups":
-        """From a label for each arm."""
+        """Return the groups of a label for each arm."""
         if isinstance(groups, Groups):
             return groups
         if isinstance(groups, np.ndarray) and groups.ndim != 1:
@@ -60,17 +59,17 @@ class Groups:
         return cls(list(numbers), np.array(coded, dtype=np.int64))
 
     def counts(self, name: str, counts: Counts | None, default: IntArray) -> IntArray:
-        """A number for each group: `counts` of those it names, `default` of the rest."""
+        """Return a number for each group: `counts` for those it names, `default` for the rest."""
         if counts is None:
             return default
         if not isinstance(counts, Mapping):
             return np.full(len(self.labels), min(checks.count(name, counts, minimum=0), LARGEST_COUNT))
         result = default.copy()
-        place = {label: i for i, label in enumerate(self.labels)}
+        number_of = {label: i for i, label in enumerate(self.labels)}
         for label, number in counts.items():
             checks.count(f"{name} of {self.kind} {label!r}", number, minimum=0)
-            if label in place:
-                result[place[label]] = min(number, LARGEST_COUNT)
+            if label in number_of:
+                result[number_of[label]] = min(number, LARGEST_COUNT)
             elif name == "at_most":
                 warnings.warn(f"at_most names {self.kind} {label!r}, which no arm is in", stacklevel=2)
             elif number > 0:
@@ -88,13 +87,13 @@ class Level:
 
     @classmethod
     def exactly(cls, groups: Groups, counts: Counts) -> "Level":
-        """So many from each group; none from a group that is not named."""
+        """Return exact counts for each group, 0 for one that is not named."""
         numbers = groups.counts("exactly", counts, default=np.zeros_like(groups.sizes))
         return cls._checked(groups, numbers, numbers, "exactly")
 
     @classmethod
     def between(cls, groups: Groups, at_least: Counts | None, at_most: Counts | None) -> "Level":
-        """Bounds for each group; 0 and its size for one that is not named."""
+        """Return bounds for each group, 0 and its size for one that is not named."""
         lower = groups.counts("at_least", at_least, default=np.zeros_like(groups.sizes))
         upper = np.minimum(groups.counts("at_most", at_most, default=groups.sizes), groups.sizes)
         return cls._checked(groups, lower, upper, "at_least")
@@ -109,7 +108,7 @@ class Level:
         return cls(groups, lower, upper)
 
     def taken(self, chosen: IntArray) -> IntArray:
-        """How many of the chosen arms are in each group."""
+        """Return how many of the chosen arms are in each group."""
         return np.bincount(self.groups.of_arm[chosen], minlength=len(self.groups.labels))
 
     def binding(self, chosen: IntArray) -> Iterator[tuple[int, str, int]]:
@@ -122,17 +121,15 @@ class Level:
 
     def loosened(self, group: int, name: str) -> dict[str, dict[Hashable, int]]:
         """Return the options `at_least` and `at_most` with this bound of a group loosened by one."""
-        lower, upper, label = self.bounds("at_least"), self.bounds("at_most"), self.groups.labels[group]
+        lower, upper = (
+            dict(zip(self.groups.labels, bounds.tolist(), strict=True)) for bounds in (self.lower, self.upper)
+        )
+        label = self.groups.labels[group]
         if name in ("at_least", "exactly"):
             lower[label] = max(lower[label] - 1, 0)
         if name in ("at_most", "exactly"):
             upper[label] += 1
         return {"at_least": lower, "at_most": upper}
-
-    def bounds(self, name: str) -> dict[Hashable, int]:
-        """All lower (`"at_least"`) or upper (`"at_most"`) bounds by label."""
-        numbers = self.lower if name == "at_least" else self.upper
-        return dict(zip(self.groups.labels, numbers.tolist(), strict=True))
 
 
 def as_ranks(levels: Sequence[Level], low: int, high: int) -> Ranks:
@@ -142,7 +139,7 @@ def as_ranks(levels: Sequence[Level], low: int, high: int) -> Ranks:
 
 
 def total_bounds(total: Total, least: int, most: int) -> tuple[int, int]:
-    """How many arms in all, at least and at most, when the groups need `least` and allow `most`."""
+    """Return how many arms are chosen in all, at least and at most, if the groups need `least` and allow `most`."""
     if total is None:
         return least, most
     if isinstance(total, tuple | list):

@@ -1,9 +1,9 @@
-"""The knapsack problem: dynamic programming in whole numbers; HiGHS where that takes too long, or `at_most` binds.
+"""The knapsack problem: dynamic programming in integers; HiGHS where that takes too long, or `at_most` binds.
 
-For any prices `unit >= 0` of a unit of budget and `place >= 0` of a place among `at_most`, no set is worth more than
-`U = unit * capacity + place * at_most + sum(max(score - unit * cost - place, 0))`, and a set that disagrees with this
-relaxation about an arm is worth at least `|score - unit * cost - place|` less than U (Dantzig 1957, Balas and Zemel
-1980). Prices that make U small therefore decide every arm whose loss exceeds U minus a value already found.
+For any prices `unit >= 0` of a unit of budget and `slot >= 0` of one of `at_most` slots, no set has a larger value than
+`U = unit * capacity + slot * at_most + sum(max(score - unit * cost - slot, 0))`, and a set that differs from this
+relaxation in an arm has at least `|score - unit * cost - slot|` less than U (Dantzig 1957, Balas and Zemel 1980).
+Prices that make U small therefore decide every arm whose loss exceeds U minus a value already found.
 """
 
 import math
@@ -35,7 +35,7 @@ CORE_SIZES = (200, 2_000)
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Arms of positive score that fit one by one. scores, costs: `(n_arms,)`; costs are whole numbers."""
+    """Arms of positive score that each fit alone; `scores` and integer `costs` are `(n_arms,)`."""
 
     scores: FloatArray
     costs: IntArray
@@ -44,13 +44,13 @@ class Problem:
     deadline: float
 
     def late(self) -> bool:
-        """Whether time is up."""
+        """Return whether the deadline has passed."""
         return time.monotonic() > self.deadline
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """What prices say. taken: `(n_arms,)`, the arms that pay. loss: `(n_arms,)`, the cost of disagreeing about one."""
+    """The relaxation at some prices: arms with a gain are `taken`; deciding otherwise about one costs its `loss`."""
 
     unit: float
     taken: Mask
@@ -60,7 +60,7 @@ class Relaxation:
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """A set that fits, as a mask, its value, and a bound on the value of every set that fits."""
+    """A set that fits, as a mask, its value, and an upper bound on the values of all sets that fit."""
 
     chosen: Mask
     value: float
@@ -69,9 +69,9 @@ class Packing:
 
 
 def best_that_fits(problem: Problem, rng: Generator) -> Packing:
-    """The set with the largest sum of scores; with a deadline perhaps not the best, but with a bound.
+    """Return the set with the largest sum of scores; at the deadline the best found so far, with a bound.
 
-    Ties are broken at random: by a second search among the best sets where few arms are in question, and by exchanging
+    Ties are broken at random: by a second search among the best sets where few arms are undecided, and by exchanging
     chosen arms for others of the same score that fit.
     """
     if int(problem.costs.sum()) <= problem.capacity and problem.scores.size <= problem.at_most:
@@ -88,10 +88,10 @@ def best_that_fits(problem: Problem, rng: Generator) -> Packing:
 
 
 def whole_values(scores: FloatArray) -> tuple[IntArray, float]:
-    """Scores as positive whole numbers of a unit, and the unit; the sum of all is about 2^BITS at most.
+    """Return scores as positive integers of a unit, and the unit; their sum is about 2^BITS at most.
 
-    Scores that are whole numbers of some unit (1, a cent in floats that are exact, one cap for all) stay exactly what
-    they are; others are rounded, in all by less than 1e-17 of their sum for each arm.
+    Scores that are integers of some unit (1, a cent, one cap for all) are exact; others are rounded, by less than
+    1e-17 of their sum for each arm.
     """
     normal = np.ldexp(scores, -math.frexp(float(scores.max()))[1])
     exponent = BITS - math.frexp(float(normal.sum()))[1]
@@ -102,7 +102,7 @@ def whole_values(scores: FloatArray) -> tuple[IntArray, float]:
 
 
 def _by_states(problem: Problem, rng: Generator) -> Packing:
-    """The best set of any size by dynamic programming, or the best that it found before giving up."""
+    """Return the best set of any size by dynamic programming, or the best that it found before giving up."""
     paid = np.flatnonzero(problem.costs > 0)
     chosen = problem.costs == 0
     if paid.size == 0:
@@ -126,24 +126,24 @@ def _by_states(problem: Problem, rng: Generator) -> Packing:
 
 
 def _by_prices(problem: Problem) -> tuple[Relaxation, Packing]:
-    """The price of budget that makes the bound smallest, by bisection; places go to the arms that gain most from it."""
-    scores, costs, places = problem.scores, problem.costs, problem.at_most
+    """Return the relaxation at the price of budget with the smallest bound, by bisection, and the best set met."""
+    scores, costs, n_slots = problem.scores, problem.costs, problem.at_most
     low, high = 0.0, float((scores / np.maximum(costs, 1)).max())
-    nobody = np.zeros(scores.size, dtype=bool)
-    relaxed, found = None, Packing(nobody, 0.0, math.inf)
+    no_arms = np.zeros(scores.size, dtype=bool)
+    relaxed, found = None, Packing(no_arms, 0.0, math.inf)
     for _ in range(60):
         unit = 0.0 if relaxed is None else (low + high) / 2
         gain = scores - unit * costs
-        place = max(float(np.partition(gain, -places)[-places]), 0.0) if places < gain.size else 0.0
-        bound = unit * problem.capacity + place * places + float(np.maximum(gain - place, 0.0).sum())
+        slot = max(float(np.partition(gain, -n_slots)[-n_slots]), 0.0) if n_slots < gain.size else 0.0
+        bound = unit * problem.capacity + slot * n_slots + float(np.maximum(gain - slot, 0.0).sum())
         if relaxed is None or bound < relaxed.bound:
-            relaxed = Relaxation(unit, gain > place, np.abs(gain - place), bound)
-        order = np.argsort(-gain[gain >= place])[:places]
-        best = np.flatnonzero(gain >= place)[order]
+            relaxed = Relaxation(unit, gain > slot, np.abs(gain - slot), bound)
+        order = np.argsort(-gain[gain >= slot])[:n_slots]
+        best = np.flatnonzero(gain >= slot)[order]
         spent = np.cumsum(costs[best])
         n_fit = int(np.searchsorted(spent, problem.capacity, side="right"))
         if float(scores[best[:n_fit]].sum()) > found.value:
-            chosen = nobody.copy()
+            chosen = no_arms.copy()
             chosen[best[:n_fit]] = True
             found = Packing(chosen, float(scores[chosen].sum()), math.inf)
         if n_fit == best.size:
@@ -160,7 +160,7 @@ def _by_prices(problem: Problem) -> tuple[Relaxation, Packing]:
 
 
 def _by_highs(problem: Problem, relaxed: Relaxation, found: Packing, rng: Generator) -> Packing:
-    """The core by HiGHS: first a small one for a good value, then all arms that this value leaves undecided."""
+    """Solve the core by HiGHS: first a small one for a good value, then all arms that this value leaves undecided."""
     slack = ROUNDING * relaxed.bound
     for size in (*CORE_SIZES, problem.scores.size):
         undecided = relaxed.loss <= relaxed.bound - found.value + slack
@@ -179,18 +179,18 @@ def _by_highs(problem: Problem, relaxed: Relaxation, found: Packing, rng: Genera
 def _with_core(
     problem: Problem, relaxed: Relaxation, found: Packing, core: IntArray, rng: Generator
 ) -> tuple[Packing, float]:
-    """The best set that agrees with the relaxation outside the core, if better, and a bound on all such sets."""
+    """Return the best set that agrees with the relaxation outside the core, if better, and a bound on such sets."""
     chosen = relaxed.taken.copy()
     chosen[core] = False
     capacity = problem.capacity - int(problem.costs[chosen].sum())
-    places = problem.at_most - int(chosen.sum())
-    if capacity < 0 or places < 0:
+    n_slots = problem.at_most - int(chosen.sum())
+    if capacity < 0 or n_slots < 0:
         return found, -math.inf
     base = float(problem.scores[chosen].sum())
     rows = Rows(
         sparse(np.stack([problem.costs[core].astype(np.float64), np.ones(core.size)])),
         np.array([-math.inf, -math.inf]),
-        np.array([float(capacity), float(min(places, core.size))]),
+        np.array([float(capacity), float(min(n_slots, core.size))]),
     )
     time_limit = None if problem.deadline == math.inf else max(problem.deadline - time.monotonic(), 1e-3)
     answer = maximise(problem.scores[core], rows, rng, time_limit=time_limit)
@@ -203,7 +203,7 @@ def _with_core(
 
 
 def _exchanged(problem: Problem, found: Packing, rng: Generator) -> Packing:
-    """Chosen arms and others of the same score that fit in their place, exchanged at random."""
+    """Exchange, at random, chosen arms for others of the same score that fit."""
     scores, costs, chosen = problem.scores, problem.costs, found.chosen.copy()
     order = rng.permutation(scores.size)
     order = order[np.argsort(scores[order], kind="stable")]

@@ -1,4 +1,4 @@
-"""What the dynamic programme of the knapsack goes through: arms on both sides of the break, and how to go back."""
+"""Items of the dynamic programme of the knapsack, on both sides of the break, and its steps for backtracking."""
 
 from typing import NamedTuple
 
@@ -19,9 +19,9 @@ class Items(NamedTuple):
 
     @classmethod
     def of(cls, arms: IntArray, values: IntArray, costs: IntArray, taken: NDArray[np.bool_]) -> "Items":
-        """Of each kind of equal arms one item with 1 of them, with 2, with 4 and so on: these make any number.
+        """Return, for equal arms, one item with 1 of them, with 2, with 4 and so on: these make any number.
 
-        taken: `(n_arms,)`, the break set; an item is within it or without.
+        An item is within the break set `taken` `(n_arms,)` or outside it.
         """
         arms = arms[np.lexsort((taken[arms], values[arms], costs[arms]))]
         v, c, t = values[arms], costs[arms], taken[arms]
@@ -38,7 +38,7 @@ class Items(NamedTuple):
         return cls(v[start] * count, c[start] * count, arms, start, count)
 
     def members(self, items: IntArray) -> IntArray:
-        """The arms of these items."""
+        """Return the arms of these items."""
         begins, counts = self.starts[items], self.counts[items]
         within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
         arms: IntArray = self.arms[np.repeat(begins, counts) + within]
@@ -46,39 +46,35 @@ class Items(NamedTuple):
 
 
 class Side:
-    """Items on one side of the break, from the break outwards; `first` is the first that is not yet looked at."""
+    """Items on one side of the break, from the break outwards; `first` is the first that is undecided."""
 
     def __init__(self, items: IntArray, values: IntArray, costs: IntArray) -> None:
         zero = np.zeros(1, dtype=np.int64)
         self.items, self.first = items, 0
         self.slopes: FloatArray = np.append(values[items] / costs[items], 0.0)
-        self.spent: IntArray = np.concatenate([zero, np.cumsum(costs[items])])
-        self.worth: IntArray = np.concatenate([zero, np.cumsum(values[items])])
+        self.cost_sums: IntArray = np.concatenate([zero, np.cumsum(costs[items])])
+        self.value_sums: IntArray = np.concatenate([zero, np.cumsum(values[items])])
 
     def n_left(self) -> int:
-        """How many items are not yet looked at."""
+        """Return how many items are undecided."""
         return self.items.size - self.first
-
-    def cost_left(self) -> int:
-        """What they cost together."""
-        return int(self.spent[-1] - self.spent[self.first])
 
 
 class Listed(NamedTuple):
-    """How a list of states came from the list before: places below `n_before` without the item, others with it."""
+    """A step of a list of states: positions below `n_before` are without the item, others with it."""
 
     item: int
     n_before: int
-    places: NDArray[np.int32]
+    positions: NDArray[np.int32]
 
     def before(self, state: int) -> tuple[int, bool]:
-        """The state before this one, and whether the item was changed."""
-        place = int(self.places[state])
-        return (place, False) if place < self.n_before else (place - self.n_before, True)
+        """Return the state before this one, and whether the item was changed."""
+        position = int(self.positions[state])
+        return (position, False) if position < self.n_before else (position - self.n_before, True)
 
 
 class Tabled(NamedTuple):
-    """How a table came from the table before: at which costs, from `start` on, the item was changed."""
+    """A step of a table of states: at which costs, from `start` on, the item was changed."""
 
     item: int
     shift: int
@@ -88,21 +84,21 @@ class Tabled(NamedTuple):
 
     def before(self, state: int) -> tuple[int, bool]:
         """The cost before, and whether the item was changed."""
-        place = state - self.start
-        if 0 <= place < self.n_costs and self.changed[place // 8] >> (7 - place % 8) & 1:
+        position = state - self.start
+        if 0 <= position < self.n_costs and self.changed[position // 8] >> (7 - position % 8) & 1:
             return state - self.shift, True
         return state, False
 
 
 class Moved(NamedTuple):
-    """States of a list, by their costs, made into a table (`into_table`) or made from one."""
+    """A step between list and table: the costs of the states, moved into a table (`into_table`) or out of one."""
 
     costs: IntArray
     into_table: bool
     item: int = -1
 
     def before(self, state: int) -> tuple[int, bool]:
-        """The place in the list for a cost, or the other way round."""
+        """Return the position in the list for a cost, or the other way round."""
         return (int(np.searchsorted(self.costs, state)) if self.into_table else int(self.costs[state])), False
 
 

@@ -1,12 +1,11 @@
-"""The knapsack problem in whole numbers, exactly, by dynamic programming over the sets that may still become the best.
+"""The knapsack problem in integers, exactly, by dynamic programming over the sets that may still become the best.
 
 A set is written as its difference from the break set: arms in falling order of value per cost while they fit (Dantzig
-1957). Arms are looked at from the break outwards. A state is what was decided about those looked at so far, as cost
-and value beyond those of the break set. It is dropped when another costs no more and is worth no less (Nemhauser and
-Ullmann 1969), and when the linear relaxation of the arms not yet looked at does not lift it above the best set known
-(Pisinger 1997); completing states greedily finds better sets on the way. States are a list, or a table with an entry
-for every cost where that is expected to be faster. All sums are of whole numbers, so nothing is lost to rounding;
-bounds are floats and get a margin.
+1957). Arms are decided from the break outwards. A state is what was decided so far, as cost and value beyond those of
+the break set. It is dropped when another costs no more and has no less value (Nemhauser and Ullmann 1969), and when the
+linear relaxation of the undecided arms does not lift it above the best set known (Pisinger 1997); completing states
+greedily finds better sets on the way. States are a list, or a table with an entry for every cost where that is expected
+to be faster. All sums are of integers, so nothing is lost to rounding; bounds are floats and get a margin.
 """
 
 from collections.abc import Callable
@@ -33,9 +32,9 @@ MANY_STEPS = 32
 
 
 class States:
-    """The dynamic programme. values, costs: `(n_arms,)`, positive; their sums, and the capacity, are below 2^60.
+    """The dynamic programme for positive `values` and `costs` `(n_arms,)`; their sums and the capacity are below 2^60.
 
-    known: only sets that are worth more are searched for; there must be one.
+    Only sets of more than the `known` value are searched for; there must be one.
     """
 
     def __init__(self, values: IntArray, costs: IntArray, capacity: int, known: int = 0) -> None:
@@ -65,7 +64,7 @@ class States:
         self._next_try = 1
 
     def search(self, most_states: int, late: Callable[[], bool] = lambda: False) -> bool:
-        """Look at all items, or until there were this many states in all or it is late; whether the best is proved."""
+        """Decide all items, until there were so many states in all or it is late; return whether the best is proved."""
         n_states, n_bounded = 0, 0
         while True:
             if self.cost.size > n_bounded or self._n_left() == 0:
@@ -79,10 +78,10 @@ class States:
             if n_states + self.cost.size * min(self._n_left(), MANY_STEPS) > most_states or late():
                 return False
             n_states += self.cost.size
-            self._look_at(*self._next())
+            self._decide(*self._next())
 
     def chosen(self) -> Mask:
-        """The best set known."""
+        """Return the best set known."""
         changed = [*self.best_rest.tolist()]
         n_steps, state = self.best_state
         for step in reversed(self.history[:n_steps]):
@@ -95,18 +94,18 @@ class States:
         return chosen
 
     def n_undecided(self) -> int:
-        """How many arms could be changed in a set that is as good as the best known."""
+        """Return how many arms could be changed in a set that is as good as the best known."""
         return int((self.loss <= self._most() + 1).sum())
 
     def _most(self) -> float:
-        """How much of the relaxation may be lost, or a better set is impossible."""
+        """Return how much of the relaxation a better set may lose at most."""
         return self.unit * self.left - self.best + self.margin
 
     def _n_left(self) -> int:
         return self.inside.n_left() + self.outside.n_left()
 
     def _next(self) -> tuple[int, int]:
-        """The next item, whose density is nearest to the break's, and whether it comes in (1) or goes out (-1)."""
+        """Return the next item, of density nearest to the break's, and whether it comes in (1) or goes out (-1)."""
         inside, outside = self.inside, self.outside
         i, j = inside.first, outside.first
         come = i == inside.items.size or (
@@ -116,8 +115,8 @@ class States:
         side.first += 1
         return int(side.items[side.first - 1]), 1 if come else -1
 
-    def _look_at(self, item: int, sign: int) -> None:
-        """All states without and with a change of this item."""
+    def _decide(self, item: int, sign: int) -> None:
+        """Branch all states into those without and with a change of this item, and drop the dominated."""
         n_before = self.cost.size
         cost = np.concatenate([self.cost, self.cost + sign * self.costs[item]])
         value = np.concatenate([self.value, self.value + sign * self.values[item]])
@@ -125,7 +124,7 @@ class States:
         cost, value = cost[rising], value[rising]
         kept = np.concatenate([rising[:0], [0], 1 + np.flatnonzero(value[1:] > np.maximum.accumulate(value)[:-1])])
         cost = cost[kept]
-        same = cost[1:] == cost[:-1]  # of equal cost the last is worth most
+        same = cost[1:] == cost[:-1]  # of equal cost the last has the largest value
         if same.any():
             last = np.append(~same, True)
             cost, kept = cost[last], kept[last]
@@ -139,30 +138,30 @@ class States:
             self.cost, self.value = self.cost[kept], self.value[kept]
             last = self.history[-1] if self.history else None
             if isinstance(last, Listed):
-                self.history[-1] = last._replace(places=last.places[kept])
+                self.history[-1] = last._replace(positions=last.positions[kept])
             elif isinstance(last, Moved):
                 self.history[-1] = last._replace(costs=last.costs[kept])
 
     def _bounds(self, cost: IntArray, value: IntArray, states: IntArray | None) -> FloatArray:
-        """The relaxation of each state, in rising order of cost; completing them greedily may find a better set.
+        """Return the relaxation of each state, in rising order of cost; greedy completion may find a better set.
 
-        States that can never fit come last and are left out. states: what the history calls them, if not by place.
+        States that can never fit come last and are left out. `states` are their numbers in the history, if not 0 to n - 1.
         """
         inside, outside = self.inside, self.outside
-        spent, worth = outside.spent, outside.worth
+        cost_sums, value_sums = outside.cost_sums, outside.value_sums
         fit = int(np.searchsorted(cost, self.left, side="right"))
-        room = int(spent[outside.first]) + self.left - cost[:fit]
-        more = np.searchsorted(spent, room, side="right") - 1
-        low = value[:fit] + (worth[more] - worth[outside.first])
-        high: FloatArray = low + outside.slopes[more] * (room - spent[more])
+        room = int(cost_sums[outside.first]) + self.left - cost[:fit]
+        more = np.searchsorted(cost_sums, room, side="right") - 1
+        low = value[:fit] + (value_sums[more] - value_sums[outside.first])
+        high: FloatArray = low + outside.slopes[more] * (room - cost_sums[more])
         less = more[:0]
         if fit < cost.size:
-            spent, worth = inside.spent, inside.worth
-            excess = int(spent[inside.first]) - self.left + cost[fit:]
-            less = np.searchsorted(spent, excess, side="left")
+            cost_sums, value_sums = inside.cost_sums, inside.value_sums
+            excess = int(cost_sums[inside.first]) - self.left + cost[fit:]
+            less = np.searchsorted(cost_sums, excess, side="left")
             less = less[: int(np.searchsorted(less, inside.items.size, side="right"))]
-            low_less = value[fit : fit + less.size] - (worth[less] - worth[inside.first])
-            high_less = low_less + inside.slopes[less - 1] * (spent[less] - excess[: less.size])
+            low_less = value[fit : fit + less.size] - (value_sums[less] - value_sums[inside.first])
+            high_less = low_less + inside.slopes[less - 1] * (cost_sums[less] - excess[: less.size])
             low, high = np.concatenate([low, low_less]), np.concatenate([high, high_less])
         i = int(low.argmax()) if low.size else 0
         if low.size and low[i] > self.best:
@@ -171,7 +170,7 @@ class States:
         return high
 
     def _found(self, value: int, state: int, rest: IntArray) -> None:
-        """Remember a better set, a state of today with the other items that are changed; leave out what it decides."""
+        """Keep a better set, a state and further items that are changed; drop the items that it decides."""
         self.best, n_steps = value, len(self.history)
         if n_steps:
             state, is_changed = self.history[-1].before(state)
@@ -182,16 +181,16 @@ class States:
         self.inside, self.outside = (self._undecided(side) for side in (self.inside, self.outside))
 
     def _undecided(self, side: Side) -> Side:
-        """The items whose change costs no more than the relaxation is above the best set."""
+        """Return the items whose change costs no more than the relaxation is above the best set."""
         items = side.items[side.first :]
         open_ = np.abs(self.values[items] - self.unit * self.costs[items]) <= self._most()
         return side if open_.all() else Side(items[open_], self.values, self.costs)
 
     def _windows(self) -> tuple[IntArray, IntArray]:
-        """The lowest and the highest cost that can matter after each of the next items, both `(n_left,)`.
+        """Return the lowest and the highest cost that can matter after each of the next items, both `(n_left,)`.
 
         A unit of budget that is left, or still to be saved, loses what the densities to come differ from the break's;
-        one that is left, no more than it is worth.
+        one that is left, no more than its price.
         """
         sides = self.outside, self.inside
         distance = np.concatenate([np.abs(side.slopes[side.first : -1] - self.unit) for side in sides])
@@ -209,7 +208,7 @@ class States:
         return lowest, np.maximum(highest, lowest)
 
     def _by_table(self, most_cells: int, late: Callable[[], bool]) -> bool | None:
-        """Look at items with a table of values by cost, if that is worth while; None if not, or not any more."""
+        """Decide items with a table of values by cost, if that is faster; None if it is not, or no longer."""
         n_cells = CELLS * self.cost.size + FEW_CELLS
         if self.cost.size < self._next_try or self.cost[-1] - self.cost[0] > n_cells:
             return None
@@ -228,8 +227,8 @@ class States:
         first, last, step, period = int(self.cost[0]) - base, int(self.cost[-1]) - base, 0, 8
         while True:
             if step in (period, lowest.size):
-                places = first + np.flatnonzero(table[first : last + 1] > -2 * 2**bits)
-                cost, value = places + base, table[places].astype(np.int64)
+                positions = first + np.flatnonzero(table[first : last + 1] > -2 * 2**bits)
+                cost, value = positions + base, table[positions].astype(np.int64)
                 high = self._bounds(cost, value, cost)
                 kept = np.flatnonzero(high + self.margin >= self.best)
                 if kept.size == 0 or self._n_left() == 0:
@@ -241,8 +240,8 @@ class States:
                 if CELLS * kept.size + FEW_CELLS < (self.cost[-1] - self.cost[0]) // 4:
                     self.history.append(Moved(self.cost, into_table=False))
                     return None
-                table[places[kept]] = value[kept]
-                first, last, step, period = int(places[kept[0]]), int(places[kept[-1]]), 0, min(2 * period, 64)
+                table[positions[kept]] = value[kept]
+                first, last, step, period = int(positions[kept[0]]), int(positions[kept[-1]]), 0, min(2 * period, 64)
                 lowest, highest = self._windows()
             item, sign = self._next()
             shift, gain = sign * int(self.costs[item]), sign * int(self.values[item])

@@ -1,4 +1,4 @@
-"""The best set of pairs under capacities of rows and columns: what `Assignment` asks for.
+"""The best set of pairs under capacities of rows and columns: the solver of `Assignment`.
 
 scipy is imported where it is used: its solvers take longer to import than all of armful, and most users need none.
 """
@@ -32,7 +32,7 @@ class Pairs:
     every_column: bool
 
     def left(self, chosen: IntArray) -> "Pairs":
-        """The capacities that are left beside the chosen arms; negative where there are too many."""
+        """Return the capacities that are left beside the chosen arms; negative where there are too many."""
         used_rows = np.bincount(self.row[chosen], minlength=self.row_capacity.size)
         used_columns = np.bincount(self.column[chosen], minlength=self.column_capacity.size)
         return replace(
@@ -42,12 +42,12 @@ class Pairs:
         )
 
     @property
-    def asks_for_some(self) -> bool:
-        """Whether the empty set is not enough."""
+    def needs_some(self) -> bool:
+        """Whether the empty set is not allowed."""
         return bool((self.every_row and self.row_capacity.any()) or (self.every_column and self.column_capacity.any()))
 
     def trimmed(self, arms: IntArray) -> "Pairs":
-        """The same for these arms alone: a capacity that is not asked for is at most the number of arms."""
+        """Return the same for these arms alone: a capacity that need not be used is at most the number of arms."""
         rows = np.bincount(self.row[arms], minlength=self.row_capacity.size)
         columns = np.bincount(self.column[arms], minlength=self.column_capacity.size)
         return replace(
@@ -57,15 +57,12 @@ class Pairs:
         )
 
     def transposed(self) -> "Pairs":
-        """Rows as columns and columns as rows."""
+        """Return the same with rows and columns exchanged."""
         return Pairs(self.column, self.row, self.column_capacity, self.row_capacity, self.every_column, self.every_row)
 
 
 class Matcher:
-    """Finds the best of some arms; all that depends on rows and columns only is worked out once.
-
-    arms: those to choose from, by default all.
-    """
+    """Finds the best of some arms, by default of all; what depends on rows and columns only is computed once."""
 
     def __init__(self, pairs: Pairs, arms: IntArray | None = None) -> None:
         arms = np.arange(pairs.row.size) if arms is None else arms
@@ -83,13 +80,13 @@ class Matcher:
         self._as_given = self._pair_of_edge is None and bool(first.all()) and self._is_all(pairs.row.size)
 
     def _is_all(self, n_arms: int) -> bool:
-        """Whether the arms are all arms, in rising order of row, then column: each is the edge of its number."""
+        """Return whether these are all arms, in rising order of row, then column: arm i is then edge i."""
         return self._by_pair.size == n_arms and bool((self._by_pair[1:] > self._by_pair[:-1]).all())
 
     def best(self, scores: FloatArray, rng: Generator) -> IntArray | None:
         """Return the best arms, in no particular order; None if `every_row` or `every_column` cannot be met."""
         if self.arms.size == 0:
-            return None if self.pairs.asks_for_some else NO_ARMS
+            return None if self.pairs.needs_some else NO_ARMS
         chosen = self._by_simplex(scores, rng) if self._graph is None else self._by_matching(self._graph, scores, rng)
         if chosen is None or self.must:
             return chosen
@@ -109,16 +106,16 @@ class Matcher:
         return None if edges is None else arm_of_edge[edges]
 
     def _best_of_parallel(self, scores: FloatArray, rng: Generator) -> IntArray:
-        """The best arm of each pair of row and column, at random where several are."""
+        """Return the best arm of each pair of row and column, ties at random."""
         values = scores[self._by_pair]
         best = np.maximum.reduceat(values, self._firsts)[self._pair] == values
-        lot = np.where(best, rng.permutation(values.size), -1)
-        arms: IntArray = self._by_pair[np.maximum.reduceat(lot, self._firsts)[self._pair] == lot]
+        tie_keys = np.where(best, rng.permutation(values.size), -1)
+        arms: IntArray = self._by_pair[np.maximum.reduceat(tie_keys, self._firsts)[self._pair] == tie_keys]
         return arms
 
 
 def largest_number(pairs: Pairs) -> int:
-    """How many arms can be chosen at most, by a maximum flow from rows to columns."""
+    """Return how many arms can be chosen at most, by a maximum flow from rows to columns."""
     from scipy.sparse.csgraph import maximum_bipartite_matching, maximum_flow  # noqa: PLC0415
 
     if pairs.row_capacity.max() <= 1 and pairs.column_capacity.max() <= 1:
@@ -133,10 +130,10 @@ def largest_number(pairs: Pairs) -> int:
 
 
 def too_few_columns(pairs: Pairs) -> tuple[list[int], list[int], int]:
-    """Rows that cannot all be used as often as they must, their columns, and how many pairs they can have (Hall 1935).
+    """Return rows that cannot be used as often as they must, their columns, and how many pairs these allow.
 
-    Start from a row that a maximum flow leaves short, and follow what could be rerouted: nothing that is reached has
-    room, and all that fills it is reached.
+    There are such rows if a full assignment is impossible (Hall 1935). They are reached, in the residual graph of a
+    maximum flow, from a row that it leaves short.
     """
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # noqa: PLC0415
 
@@ -156,8 +153,8 @@ def too_few_columns(pairs: Pairs) -> tuple[list[int], list[int], int]:
 def _copied(pairs: Pairs, row: IntArray, column: IntArray) -> tuple[Bipartite | None, IntArray | None]:
     """Return a graph with as many copies of a row or column as its capacity, and the pair that each edge stands for.
 
-    row, column: the pairs, each once, in rising order. Instead of 0, 1, 2, ... no pairs are returned. No graph
-    is returned where a pair could be used twice, as both of its sides can be, or where there are too many copies.
+    `row` and `column` are the distinct pairs in rising order. If edge i is pair i, None is returned for the pairs. The
+    graph is None where both sides of a pair could be used twice, or where there are too many copies.
     """
     rows, columns = pairs.row_capacity, pairs.column_capacity
     number = rows[row] * columns[column]
@@ -179,14 +176,15 @@ def _copied(pairs: Pairs, row: IntArray, column: IntArray) -> tuple[Bipartite | 
 
 
 def _by_simplex(pairs: Pairs, scores: FloatArray, arms: IntArray, rng: Generator) -> IntArray | None:
-    """By the dual simplex of HiGHS, which ends at a vertex, and vertices are sets."""
+    """Return the best arms by the dual simplex of HiGHS, which ends at a vertex, and vertices are sets."""
     from scipy.optimize import linprog  # noqa: PLC0415
 
     arms = rng.permutation(arms)
     n_rows, n_columns = pairs.row_capacity.size, pairs.column_capacity.size
-    places = np.arange(arms.size)
     row_of = np.concatenate([pairs.row[arms], n_rows + pairs.column[arms]])
-    matrix = sparse((np.ones(2 * arms.size), (row_of, np.tile(places, 2))), shape=(n_rows + n_columns, arms.size))
+    matrix = sparse(
+        (np.ones(2 * arms.size), (row_of, np.tile(np.arange(arms.size), 2))), shape=(n_rows + n_columns, arms.size)
+    )
     capacity = np.concatenate([pairs.row_capacity, pairs.column_capacity]).astype(np.float64)
     exactly = np.repeat([pairs.every_row, pairs.every_column], [n_rows, n_columns])
     order = rng.permutation(capacity.size)
@@ -210,7 +208,7 @@ def _by_simplex(pairs: Pairs, scores: FloatArray, arms: IntArray, rng: Generator
 
 
 def _that_fit(pairs: Pairs, arms: IntArray, rng: Generator) -> IntArray:
-    """Arms in random order while they fit: in each pass those that come first in both their row and their column."""
+    """Return arms in random order while they fit: in each pass those that are first in their row and their column."""
     arms = rng.permutation(arms)
     added = [NO_ARMS]
     while arms.size:
@@ -224,7 +222,7 @@ def _that_fit(pairs: Pairs, arms: IntArray, rng: Generator) -> IntArray:
 
 
 def _network(pairs: Pairs) -> tuple[SparseMatrix, int, int]:
-    """A source to each row, rows to columns, each column to a sink; the numbers of source and sink."""
+    """Return the flow network (source, rows, columns, sink), and the numbers of source and sink."""
     n_rows, n_columns = pairs.row_capacity.size, pairs.column_capacity.size
     source, sink = n_rows + n_columns, n_rows + n_columns + 1
     rows, columns = np.arange(n_rows), n_rows + np.arange(n_columns)
@@ -235,5 +233,5 @@ def _network(pairs: Pairs) -> tuple[SparseMatrix, int, int]:
 
 
 def _counted(numbers: NDArray[np.int32], begins: IntArray, ends: IntArray, size: int) -> SparseMatrix:
-    """A sparse square matrix of sums: parallel arms count as many."""
+    """Return a sparse square matrix of sums: parallel arms are added up."""
     return sparse((numbers, (begins, ends)), shape=(size, size))

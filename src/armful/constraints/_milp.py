@@ -22,10 +22,10 @@ ATTEMPTS = 200
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What HiGHS says.
+    """An answer of HiGHS.
 
-    chosen: the arms; None if no set is known. bound: no allowed set is worth more; infinity if that is not known.
-    infeasible: proved that there is no allowed set. proved: proved that there is no better one.
+    `chosen` are the arms, None if no set was found. `bound` is an upper bound on values, infinity if none is known.
+    `infeasible`: it is proved that there is no allowed set; `proved`: that there is no better one.
     """
 
     chosen: IntArray | None
@@ -34,7 +34,7 @@ class Answer:
     proved: bool = False
 
     def ratio(self, value: float) -> float:
-        """What is proved about a set of this value: `a` such that no set is worth more than `value / a`, or NaN."""
+        """Return `a` such that `value / a` is proved to be an upper bound, NaN if nothing is."""
         if self.proved or value >= self.bound:
             return 1.0
         return value / self.bound if value > 0 and math.isfinite(self.bound) else math.nan
@@ -50,29 +50,29 @@ def maximise(
     time_limit: float | None = None,
     presolve: bool = True,
 ) -> Answer:
-    """The allowed set with the largest sum of `scores` `(n_arms,)`.
+    """Return the allowed set with the largest sum of `scores` `(n_arms,)`.
 
-    rng: for ties; without it the answer is any best set. fixed: `(n_arms,)`, 0 or 1 for arms that are out or in,
-    NaN for the others. gap: how far from the best the answer may be, relative to it. presolve: whether HiGHS
-    simplifies the program first; where that fails it is asked again without.
+    `rng` breaks ties; without it the answer is any best set. `fixed` `(n_arms,)` is 0 or 1 for arms that are out or in,
+    NaN for the others. `gap` is how far from the best the answer may be, relative to it. With `presolve` HiGHS
+    simplifies the program first, and is asked again without where that fails.
     """
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     given, scale = for_highs(scores, rng)
     program = _Program(given, rows, rng, fixed, gap, deadline)
     if not rows.is_window:
         answer = program.allowed(presolve=presolve and not rows.is_large)
-        return _judged(answer, scores, answer.bound / scale)
+        return _with_bound(answer, scores, answer.bound / scale)
     answers = [program.allowed(presolve=simplified) for simplified in (False, True)]
     found = [answer.chosen for answer in answers if answer.chosen is not None]
     if not found:
         return Answer(None, infeasible=all(answer.infeasible for answer in answers))
     bound = program.ask(presolve=False, fractions=True).bound / scale
     best = max(found, key=lambda chosen: float(scores[chosen].sum()))
-    return _judged(Answer(best), scores, bound)  # what HiGHS says is best is not believed, its relaxation is
+    return _with_bound(Answer(best), scores, bound)  # only the bound of the relaxation is trusted
 
 
-def _judged(answer: Answer, scores: FloatArray, bound: float) -> Answer:
-    """The same; where scores are whole numbers, proved just if the bound tells the best set from the next."""
+def _with_bound(answer: Answer, scores: FloatArray, bound: float) -> Answer:
+    """Return the answer with its bound; for integer scores, proved if the bound tells the best set from the next."""
     proved = answer.proved
     if math.isfinite(bound) and answer.chosen is not None and scores.any() and are_whole(scores):
         bound += TIES * abs(bound)
@@ -81,12 +81,12 @@ def _judged(answer: Answer, scores: FloatArray, bound: float) -> Answer:
 
 
 def are_whole(scores: FloatArray) -> bool:
-    """Whether scores are whole numbers whose sums are exact."""
+    """Return whether scores are integers whose sums are exact."""
     return bool((np.trunc(scores) == scores).all()) and float(np.abs(scores).sum()) < EXACT
 
 
 def for_highs(scores: FloatArray, rng: Generator | None) -> tuple[FloatArray, float]:
-    """Scores of a size that HiGHS is precise for, ties broken, never below `scale * scores`; and the scale."""
+    """Return scores scaled to the precision of HiGHS, with ties broken, never below `scale * scores`; and the scale."""
     largest = float(np.abs(scores).max(initial=0.0))
     if largest == 0.0:
         return (np.zeros(scores.size) if rng is None else rng.random(scores.size)), 1.0
@@ -102,10 +102,7 @@ def for_highs(scores: FloatArray, rng: Generator | None) -> tuple[FloatArray, fl
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """What HiGHS is asked; the fields are as in `maximise`, the scores as HiGHS is given them.
-
-    deadline: on the monotonic clock, infinity for none.
-    """
+    """A 0/1 program with scaled scores; the other fields are as in `maximise`, `deadline` is on the monotonic clock."""
 
     scores: FloatArray
     rows: Rows
@@ -115,7 +112,7 @@ class _Program:
     deadline: float
 
     def allowed(self, *, presolve: bool) -> Answer:
-        """What HiGHS says, asked until its set keeps all rows: its tolerance is larger than ours."""
+        """Return the answer of HiGHS, asked until its set keeps all rows: its tolerance is larger than ours."""
         program = self
         for _ in range(ATTEMPTS):
             answer = program.ask(presolve=presolve)
@@ -125,7 +122,7 @@ class _Program:
         raise ArithmeticError(f"HiGHS gave {ATTEMPTS} sets that are not allowed: coefficients differ too much in size")
 
     def ask(self, *, presolve: bool, fractions: bool = False) -> Answer:
-        """What HiGHS says of the program; of its relaxation, where arms may be chosen in part, only the bound."""
+        """Return the answer of HiGHS; for the relaxation (with `fractions`), only the bound."""
         from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
 
         rows, rng = self.rows.for_highs, self.rng

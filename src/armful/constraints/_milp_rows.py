@@ -1,4 +1,4 @@
-"""The rows of a 0/1 program: kept exactly where they are of whole numbers, and as HiGHS is to see them.
+"""The rows of a 0/1 program: kept exactly where they are of integers, and scaled for HiGHS.
 
 scipy is imported where it is used: its solvers take longer to import than all of armful, and most users need none.
 """
@@ -18,7 +18,7 @@ SparseMatrix = Any
 """A `scipy.sparse.csr_array`, whose types say less than its name."""
 
 TOLERANCE = 1e-9
-"""How far a row may be beyond its bound, relative to the numbers summed in it, unless these are whole numbers."""
+"""How far a row may be beyond its bound, relative to the numbers summed in it, unless these are integers."""
 
 ROUNDING = 1e-12
 """How far a bound that should be whole may be from it, relative to it: 0.3 * 10 is 3."""
@@ -27,7 +27,7 @@ NEAR_WHOLE = 1e-3
 """The same in all: a large bound that ends in .5 is not whole."""
 
 EXACT = 2.0**53
-"""Sums of whole numbers below this are exact in floats."""
+"""Sums of integers below this are exact in floats."""
 
 LARGE = 2**16
 """With larger whole coefficients the presolve of HiGHS has lost sets that are allowed, best ones among them."""
@@ -48,7 +48,7 @@ def sparse(entries: Any, shape: tuple[int, int] | None = None) -> SparseMatrix:
 
 
 def whole_bound(bounds: FloatArray, sign: float) -> FloatArray:
-    """The last whole number within each bound, upper (`sign` 1) or lower (-1): whole ones stay exactly as they are."""
+    """Return the last integer within each bound, upper (`sign` 1) or lower (-1); integers stay as they are."""
     beyond, nearest = sign * bounds, sign * np.rint(bounds)
     with np.errstate(invalid="ignore"):  # infinite bounds stay as they are
         near = np.abs(beyond - nearest) <= np.minimum(ROUNDING * np.abs(beyond), NEAR_WHOLE)
@@ -59,7 +59,7 @@ def whole_bound(bounds: FloatArray, sign: float) -> FloatArray:
 class Rows:
     """`lower <= matrix @ x <= upper` over x in {0, 1}^n_arms; `matrix` is sparse `(n_rows, n_arms)`.
 
-    Rows of whole numbers are kept exactly, others to within `TOLERANCE`.
+    Rows of integers are kept exactly, others to within `TOLERANCE`.
     """
 
     matrix: SparseMatrix
@@ -72,7 +72,7 @@ class Rows:
 
     @cached_property
     def whole(self) -> NDArray[np.bool_]:
-        """The rows whose coefficients are whole numbers, `(n_rows,)`."""
+        """The rows whose coefficients are integers, `(n_rows,)`."""
         whole = np.ones(self.lower.size, dtype=bool)
         whole[self._row_of_entry[self.matrix.data != np.trunc(self.matrix.data)]] = False
         return whole
@@ -92,13 +92,13 @@ class Rows:
         return np.where(self.whole, whole_bound(self.upper, 1.0), self.upper)
 
     def sums(self, chosen: IntArray) -> tuple[FloatArray, FloatArray]:
-        """`matrix @ x` when these distinct arms are chosen, and the tolerance of each row, both `(n_rows,)`."""
+        """Return `matrix @ x` for these distinct arms, and the tolerance of each row, both `(n_rows,)`."""
         x = np.zeros(self.matrix.shape[1])
         x[chosen] = 1.0
         return self.matrix @ x, np.where(self.whole, ROUNDING, TOLERANCE) * (self._sizes @ x)
 
     def excess(self, chosen: IntArray) -> FloatArray:
-        """How far each row is beyond its bounds; 0 if it is kept."""
+        """Return how far each row is beyond its bounds; 0 if it is kept."""
         sums, slack = self.sums(chosen)
         below, above = np.maximum(self.lower - sums, 0.0), np.maximum(sums - self.upper, 0.0)
         real = ~self.whole
@@ -115,18 +115,18 @@ class Rows:
         return below + above
 
     def part(self, rows: IntArray) -> "Rows":
-        """Some of the rows."""
+        """Return some of the rows."""
         return Rows(self.matrix[rows], self.lower[rows], self.upper[rows])
 
     def beside(self, others: "Rows") -> "Rows":
-        """These rows and the others."""
+        """Return these rows and the others."""
         from scipy.sparse import vstack  # noqa: PLC0415
 
         matrix = sparse(vstack([self.matrix, others.matrix]))
         return Rows(matrix, np.append(self.lower, others.lower), np.append(self.upper, others.upper))
 
     def without(self, chosen: IntArray) -> "Rows":
-        """The same, but this set, which breaks a row, is forbidden, and all others that break it in the same way."""
+        """Return the rows with a cut for this set, which breaks a row, and all that break it in the same way."""
         i = int(np.argmax(self.excess(chosen)))
         if self.whole[i]:
             signs, least = cover(self._entries(i, np.arange(self.matrix.shape[1])), self.least[i], self.most[i], chosen)
@@ -143,7 +143,7 @@ class Rows:
 
     @cached_property
     def is_large(self) -> bool:
-        """Whether coefficients of rows of whole numbers are so large that HiGHS makes mistakes."""
+        """Whether coefficients of rows of integers are so large that HiGHS errs."""
         return bool((self.whole & (self._largest > LARGE)).any())
 
     @cached_property
@@ -160,7 +160,7 @@ class Rows:
 
     @cached_property
     def for_highs(self) -> "Rows":
-        """Rows of whole numbers get whole bounds; large or other coefficients become 2^12, since HiGHS allows 1e-6."""
+        """Rows of integers get whole bounds; large or other coefficients become 2^12, since HiGHS allows 1e-6."""
         largest = self._largest
         resized = (~self.whole | (largest > 2**20)) & (largest > 0)
         factor = np.ones(self.lower.size)

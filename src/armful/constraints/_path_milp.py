@@ -1,4 +1,4 @@
-"""The best path as an integer program, where no shorter algorithm is exact."""
+"""The best path as an integer program, where no faster algorithm is exact."""
 
 from collections.abc import Iterator
 
@@ -12,13 +12,11 @@ from armful.constraints._path_network import Network
 
 
 def best_by_program(network: Network, gains: FloatArray, required: IntArray, rng: Generator) -> IntArray | None:
-    """The arcs of a best simple path through the required arms; None if there is none.
+    """Return the arcs of a best simple path through the required arms, for any `gains` `(n_arcs,)`; None if none is.
 
-    gains: `(n_arcs,)`, of any sign.
-
-    One 0/1 variable for each arc, as much flow into a node as out of it and at most 1. What this leaves beside the
-    path are cycles; each that shows up is cut off, and the program solved anew: whoever visits a node of it
-    must enter it from outside.
+    One 0/1 variable for each arc, as much flow into a node as out of it and at most 1. This allows cycles beside the
+    path; each that occurs is cut off, and the program solved again: a node of it can only be visited by a path
+    that enters its nodes from outside.
     """
     rows = _flow(network).beside(_one_way(network)).beside(_required(network, required))
     while True:
@@ -34,7 +32,7 @@ def best_by_program(network: Network, gains: FloatArray, required: IntArray, rng
 
 
 def _flow(network: Network) -> Rows:
-    """What comes into a node leaves it, but one path begins at the source and ends at the target; once at most."""
+    """Return rows that conserve flow from source to target, and visit each node at most once."""
     arcs, n_nodes = np.arange(network.arm.size), network.n_nodes
     into = _matrix(network.head, arcs, n_nodes, arcs.size)
     out = _matrix(network.tail, arcs, n_nodes, arcs.size)
@@ -44,7 +42,7 @@ def _flow(network: Network) -> Rows:
 
 
 def _one_way(network: Network) -> Rows:
-    """Between two nodes at most one arc, in one direction: the shortest cycles are cut off from the start."""
+    """Return rows that allow one arc between two nodes: the shortest cycles are cut off from the start."""
     low, high = np.minimum(network.tail, network.head), np.maximum(network.tail, network.head)
     pairs, pair = np.unique(low * network.n_nodes + high, return_inverse=True)
     several = _matrix(pair, np.arange(pair.size), pairs.size, pair.size)[np.bincount(pair) > 1]
@@ -52,14 +50,14 @@ def _one_way(network: Network) -> Rows:
 
 
 def _required(network: Network, required: IntArray) -> Rows:
-    """Each required arm once, in either direction where it has two."""
+    """Return rows that use each required arm once, in either direction where it has two."""
     arcs = np.flatnonzero(np.isin(network.arm, required))
     matrix = _matrix(np.searchsorted(required, network.arm[arcs]), arcs, required.size, network.arm.size)
     return Rows(matrix, np.ones(required.size), np.ones(required.size))
 
 
 def _entered(network: Network, cycle: IntArray) -> Rows:
-    """For each node of the cycle: no more flow into it than enters the cycle's nodes from outside."""
+    """Return a row for each node of the cycle: no more flow into it than enters the cycle's nodes from outside."""
     nodes = network.head[cycle]
     within = np.zeros(network.n_nodes, dtype=np.bool_)
     within[nodes] = True
@@ -69,12 +67,12 @@ def _entered(network: Network, cycle: IntArray) -> Rows:
 
 
 def _matrix(rows: IntArray, columns: IntArray, n_rows: int, n_columns: int) -> SparseMatrix:
-    """Ones at these places."""
+    """Return a sparse matrix of ones at these entries."""
     return sparse((np.ones(rows.size), (rows, columns)), shape=(n_rows, n_columns))
 
 
 def _parts(network: Network, arcs: IntArray) -> Iterator[IntArray]:
-    """The path among the chosen arcs, in order, then each cycle."""
+    """Yield the path among the chosen arcs, in order, then each cycle."""
     leaving = dict(zip(network.tail[arcs].tolist(), arcs.tolist(), strict=True))
     begin = network.source
     while True:
