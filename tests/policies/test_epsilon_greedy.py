@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from armful import C2UCB, Arms, CappedC2UCB, EpsilonGreedy, Path, Quotas, TopK
+from armful import Arms, EpsilonGreedy, Path, Quotas, TopK
 from armful.policies._choosing import score_under
 from armful.policies._repetitions import repeated
 from armful.testing import PolicyContract
@@ -114,11 +114,3 @@ def test_under_costs_what_looks_like_a_gain_is_at_the_cap_of_zero():
     choice = learned(epsilon=0.0, seed=0).choose(X, constraint)
     assert (choice.scores <= 0).all()
     assert choice.value == choice.scores.sum()
-
-
-def test_under_costs_free_arms_are_told_apart_by_their_estimates():
-    """Both ways look free to an optimist, and one has the better estimate."""
-    constraint = Path([(0, 1), (0, 1)], 0, 1, costs=True)
-    for policy in (C2UCB(n_features=2, radius=100.0, seed=0), CappedC2UCB(n_features=2, cap=0.0, radius=100.0, seed=0)):
-        policy.learn([[1.0, 0.0], [0.0, 1.0]], [-0.5, -0.4])
-        assert [policy.choose(np.eye(2), constraint).indices.tolist() for _ in range(20)] == [[1]] * 20

@@ -175,7 +175,7 @@ def test_what_is_saved_is_of_one_moment(tmp_path):
 
 
 class Slow(armful.Constraint):
-    """A constraint that takes as long as it is told, or fails."""
+    """A constraint that waits for an event, or fails."""
 
     k = 3
 
@@ -212,7 +212,7 @@ def test_learning_does_not_wait_for_a_slow_constraint():
 
 
 class SlowTable(Table):
-    """A table whose rows are read as slowly as it is told, or fail."""
+    """A table that waits for an event before rows are read, or fails."""
 
     inside, go_on, error = threading.Event(), threading.Event(), None
 

@@ -86,7 +86,7 @@ def test_comb_lin_ts_samples_are_joint_normals_of_the_stated_covariance():
 
 
 class FedGenerator:
-    """Gives the normals it is told to, in place of a generator."""
+    """A generator that returns the given normals."""
 
     bit_generator = np.random.PCG64(0)
 

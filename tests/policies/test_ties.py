@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armful
-from armful import C2UCB, Arms, CappedC2UCB, Quotas, Table, TopK
+from armful import C2UCB, Arms, CappedC2UCB, Path, Quotas, Table, TopK
 from armful.environments import Matchings, Slates
 from armful.environments.round import Round
 from armful.policies.scores import ESTIMATE_SHARE, Scores
@@ -175,7 +175,7 @@ def test_rewards_and_cap_in_another_unit_give_the_same_choices_from_a_table(monk
         other.learn(there.features, unit * rewards)
 
 
-def test_with_a_cap_of_zero_costs_are_learned_and_told_apart():
+def test_with_a_cap_of_zero_the_lowest_costs_are_chosen():
     policy = CappedC2UCB(n_features=D, cap=0.0, seed=0)
     policy.learn(np.repeat(np.eye(D), 5, axis=0), -np.repeat([4.0, 1.0, 2.0, 3.0], 5))
     assert (policy.scores(np.eye(D), k=2) <= 0).all()
@@ -187,3 +187,11 @@ def test_where_no_cap_binds_scores_are_those_of_c2ucb_to_the_last_bit():
     plain = C2UCB(n_features=D, radius=100.0, seed=0)
     plain.state = policy.state
     assert np.array_equal(policy.scores(X, k=3), plain.scores(X, k=3))
+
+
+def test_under_costs_ties_among_free_arms_are_broken_by_the_estimate():
+    """Both paths have an optimistic cost of zero, and one has the better estimate."""
+    constraint = Path([(0, 1), (0, 1)], 0, 1, costs=True)
+    for policy in (C2UCB(n_features=2, radius=100.0, seed=0), CappedC2UCB(n_features=2, cap=0.0, radius=100.0, seed=0)):
+        policy.learn([[1.0, 0.0], [0.0, 1.0]], [-0.5, -0.4])
+        assert [policy.choose(np.eye(2), constraint).indices.tolist() for _ in range(20)] == [[1]] * 20

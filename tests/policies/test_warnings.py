@@ -39,7 +39,7 @@ def made(kind, **options):
 @pytest.mark.parametrize("squared_length", [0.04, 25.0, 1e9])
 @pytest.mark.parametrize("n_are_many", [1, 10**9])
 @pytest.mark.parametrize("of", [np.asarray, list, Table.wrap])
-def test_arms_far_from_unit_length_are_told_once_where_no_ridge_was_given(
+def test_arms_far_from_unit_length_are_warned_of_once_where_no_ridge_was_given(
     monkeypatch, kind, squared_length, n_are_many, of
 ):
     monkeypatch.setattr(many, "MANY", n_are_many)
@@ -95,7 +95,7 @@ def test_a_simulation_says_it_once(batched):
 
 @pytest.mark.parametrize("rewards", [[100.0], [0.5, 0.2, 50.0], [5.0] * 5, [3.0, 4.0] * 10])
 @pytest.mark.parametrize("cap", [1.0, 2.0**-10])
-def test_rewards_far_above_the_cap_are_told_once(rewards, cap):
+def test_rewards_far_above_the_cap_are_warned_of_once(rewards, cap):
     policy, rewards = CappedC2UCB(n_features=D, cap=cap, seed=0), cap * np.array(rewards)
     with pytest.warns(UserWarning, match=r"^rewards up to .* are far above the cap of .*: give a larger cap="):
         policy.learn(arms(1.0, n=len(rewards)), rewards)
@@ -103,7 +103,7 @@ def test_rewards_far_above_the_cap_are_told_once(rewards, cap):
     assert policy.state.n == 2 * len(rewards)
 
 
-def test_rewards_that_are_moderately_too_large_are_told_when_there_are_many():
+def test_rewards_that_are_moderately_too_large_are_warned_of_when_there_are_many():
     policy = CappedC2UCB(n_features=D, cap=1.0, seed=0)
     policy.learn(arms(1.0, n=2), [2.0, 3.0])
     with warnings.catch_warnings(record=True) as caught:
@@ -139,7 +139,7 @@ EDGES = [(0, 1), (1, 2), (0, 2)]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("constraint", [Path(EDGES, 0, 2, costs=True), Excluding(Path(EDGES, 0, 2, costs=True), [2])])
-def test_positive_rewards_under_costs_are_told_once(kind, constraint):
+def test_positive_rewards_under_costs_are_warned_of_once(kind, constraint):
     policy = made(kind)
     choice = policy.choose(arms(1.0, n=3), constraint)
     with pytest.warns(UserWarning, match=r"^a reward of 3 was learned after a choice under costs=True.*negative"):
@@ -147,7 +147,7 @@ def test_positive_rewards_under_costs_are_told_once(kind, constraint):
     policy.learn(choice.features, np.full(len(choice), 3.0))
 
 
-def test_a_large_gain_among_costs_is_told():
+def test_a_large_gain_among_costs_is_warned_of():
     policy = made(C2UCB)
     policy.choose(arms(1.0, n=3), Path(EDGES, 0, 2, costs=True))
     policy.learn(arms(1.0, n=3), [-1.0, -1.2, 0.1])

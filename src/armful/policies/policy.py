@@ -35,8 +35,8 @@ class Policy:
     """A way to score arms, with everything else that a learner needs: the base class of all policies.
 
     A subclass writes `score` and keeps each of its options as an attribute of the same name, so that `save` finds it.
-    Threads may share a policy: no observation is lost, and each choice is by one state. A subclass protects what it
-    changes beside that itself.
+    Threads may share a policy: no observation is lost, and each choice is by one state. A subclass that changes
+    other attributes protects them itself.
 
     Parameters
     ----------

@@ -213,8 +213,8 @@ class ArmsContract:
         ):
             given = getattr(choice, name)
             assert np.array_equal(given, expected), f"{what}: {name} is {given}, expected {expected}"
-        drawn = [each.rng.bit_generator.state for each in (policy, twin)]  # type: ignore[union-attr]
-        assert drawn[0] == drawn[1], f"{what}: the generator is left in another state"
+        generators = [each.rng.bit_generator.state for each in (policy, twin)]  # type: ignore[union-attr]
+        assert generators[0] == generators[1], f"{what}: the generator is left in another state"
         if learn:
             rewards = choice.features[:, 0] + rng.standard_normal(len(choice))
             policy.learn(choice, 0.1 * rewards)  # below the caps
