@@ -10,7 +10,7 @@ from armful import C2UCB, Arms, CappedC2UCB, Path, Quotas, Table, TopK
 from armful.environments import Matchings, Slates
 from armful.environments.round import Round
 from armful.policies.scores import ESTIMATE_SHARE, Scores
-from armful.scan import _dispatch as many
+from armful.scan import _dispatch as dispatch
 from armful.scan._scoring import AssumedArms
 
 D = 4
@@ -102,7 +102,7 @@ def test_bounds_of_mean_and_width_bound_the_score(seed):
 
 
 def test_where_most_arms_are_capped_the_scan_still_leaves_most_of_them_out(monkeypatch):
-    monkeypatch.setattr(many, "MANY", 1)
+    monkeypatch.setattr(dispatch, "SCAN_FROM", 1)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20_000, D)) / 2
     policy, table = CappedC2UCB(n_features=D, cap=0.01, radius=5.0, noise=1.0, seed=0), Table.wrap(X)
@@ -160,7 +160,7 @@ def test_rewards_and_cap_in_another_unit_give_the_same_simulation(environment, r
 @pytest.mark.parametrize("exponent", [10, -10])
 @pytest.mark.parametrize("options", [{}, {"radius": "noise"}, {"rule": "paper"}], ids=str)
 def test_rewards_and_cap_in_another_unit_give_the_same_choices_from_a_table(monkeypatch, exponent, options):
-    monkeypatch.setattr(many, "MANY", 1)
+    monkeypatch.setattr(dispatch, "SCAN_FROM", 1)
     unit, rng = 2.0**exponent, np.random.default_rng(0)
     X = rng.standard_normal((3000, D)) / 2
     table = Table.wrap(X)

@@ -20,7 +20,7 @@ from armful import (
     TopK,
 )
 from armful.environments.round import Round
-from armful.scan import _dispatch as many
+from armful.scan import _dispatch as dispatch
 
 D = 3
 KINDS = [C2UCB, CappedC2UCB, ArmwiseThompson, CombLinUCB, CombLinTS, EpsilonGreedy]
@@ -42,7 +42,7 @@ def made(kind, **options):
 def test_arms_far_from_unit_length_are_warned_of_once_where_no_ridge_was_given(
     monkeypatch, kind, squared_length, n_are_many, of
 ):
-    monkeypatch.setattr(many, "MANY", n_are_many)
+    monkeypatch.setattr(dispatch, "SCAN_FROM", n_are_many)
     policy = made(kind)
     with pytest.warns(
         UserWarning, match=r"^the arms have a mean squared length of .*: scale the features, or give ridge="

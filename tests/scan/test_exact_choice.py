@@ -22,11 +22,11 @@ from armful import (
     Table,
     TopK,
 )
-from armful.scan import _dispatch as many
-from armful.scan import _memory as memory
-from armful.scan import _pruning as looking
+from armful.scan import _dispatch as dispatch
+from armful.scan import _pruning as pruning
+from armful.scan import _table_cache as table_cache
 from armful.scan import _threads as threads
-from armful.scan._memory import remembering
+from armful.scan._table_cache import borrow_cache
 from tests.scan.plain import assert_plain, plain_choice
 
 POLICIES = {
@@ -47,7 +47,7 @@ POLICIES = {
 
 @pytest.fixture(autouse=True)
 def every_number_is_many(monkeypatch):
-    monkeypatch.setattr(many, "MANY", 1)
+    monkeypatch.setattr(dispatch, "SCAN_FROM", 1)
 
 
 def features(kind, n, d, rng):
@@ -145,8 +145,8 @@ def test_remembered_widths_leave_few_arms_to_score(monkeypatch):
     X, theta = rng.standard_normal((20_000, 8)), rng.standard_normal(8)
     policy, table = C2UCB(n_features=8, radius=1.0, seed=0), Table.wrap(X)
     scored = []
-    exact = looking.Pruner.exact
-    monkeypatch.setattr(looking.Pruner, "exact", lambda self, X, p: scored.append(p.size) or exact(self, X, p))
+    exact = pruning.Pruner.score_exactly
+    monkeypatch.setattr(pruning.Pruner, "score_exactly", lambda self, X, p: scored.append(p.size) or exact(self, X, p))
     for t in range(5):
         scored.clear()
         choice = assert_plain(policy, table, X, TopK(200))
@@ -161,8 +161,8 @@ def test_a_screen_in_float32_leaves_little_more_than_the_chosen_arms_to_score(mo
     policy = C2UCB(n_features=8, radius=1.0, seed=0)
     policy.learn(X[:50], X[:50, 0])
     scored = []
-    exact = looking.Pruner.exact
-    monkeypatch.setattr(looking.Pruner, "exact", lambda self, X, p: scored.append(p.size) or exact(self, X, p))
+    exact = pruning.Pruner.score_exactly
+    monkeypatch.setattr(pruning.Pruner, "score_exactly", lambda self, X, p: scored.append(p.size) or exact(self, X, p))
     assert_plain(policy, X, X, TopK(200))
     assert sum(scored) < 300
 
@@ -190,9 +190,9 @@ def test_two_policies_and_two_tables_do_not_share_what_is_remembered():
     kept = set()
     for policy in policies:
         for table in wrapped:
-            with remembering(table, policy) as memory:
-                kept.add(id(memory))
-                assert memory.chosen.size == 20
+            with borrow_cache(table, policy) as cache:
+                kept.add(id(cache))
+                assert cache.chosen.size == 20
     assert len(kept) == 4
 
 
@@ -233,7 +233,7 @@ def test_a_table_on_disk(tmp_path):
 
 @pytest.mark.parametrize("many_are", [1, 10_000])
 def test_ids_of_the_chosen_arms(monkeypatch, many_are):
-    monkeypatch.setattr(many, "MANY", many_are)
+    monkeypatch.setattr(dispatch, "SCAN_FROM", many_are)
     X = np.arange(2000.0)[:, None]
     names = np.array([f"customer {i}" for i in range(2000)])
     policy = C2UCB(n_features=1, ridge=1.0, seed=0)
@@ -251,7 +251,7 @@ def test_an_explanation_is_that_of_the_plain_choice(monkeypatch):
         policy.learn(X[:40], X[:40, 0])
     quotas = Quotas(np.arange(2000) % 5, at_most=2, total=6)
     scanned = policies[0].choose(Table.wrap(X), quotas).explain()
-    monkeypatch.setattr(many, "MANY", 10**9)
+    monkeypatch.setattr(dispatch, "SCAN_FROM", 10**9)
     assert str(scanned) == str(policies[1].choose(X, quotas).explain())
 
 
@@ -301,7 +301,7 @@ def test_too_few_arms_and_too_many_groups_are_refused():
 
 
 def test_what_does_not_scale_says_what_does(monkeypatch):
-    monkeypatch.setattr(many, "TOO_MANY", 1000)
+    monkeypatch.setattr(dispatch, "LARGEST_UNRANKED", 1000)
     table = Table.wrap(np.random.default_rng(0).standard_normal((1001, 3)))
     scales = "TopK, AtMost, Quotas and NestedQuotas without an objective are; shortlist with one of these first"
     with pytest.raises(ValueError, match=rf"^Knapsack is not for 1001 arms: {scales}"):
@@ -327,7 +327,7 @@ def test_a_policy_that_changes_how_arms_are_scored_does_not_inherit_the_promise(
     X = np.random.default_rng(0).standard_normal((2000, 3))
     for arms in (X, Table.wrap(X)):
         policy = Contrary(n_features=3, seed=0)
-        assert many.many_arms(policy, arms, None) is None
+        assert dispatch.many_arms(policy, arms, None) is None
         assert_plain(policy, arms, X, TopK(5))
 
 
@@ -344,7 +344,7 @@ def test_the_sizes_from_which_it_scans(monkeypatch):
     monkeypatch.undo()
     for d in (3, 50):
         policy = C2UCB(n_features=d, seed=0)
-        seen = [many.many_arms(policy, np.ones((n, d)), None) is not None for n in (15_999, 16_000)]
+        seen = [dispatch.many_arms(policy, np.ones((n, d)), None) is not None for n in (15_999, 16_000)]
         assert seen == [False, True], d
 
 
@@ -425,28 +425,28 @@ def test_what_was_interrupted_is_forgotten(monkeypatch):
     for _ in range(2):
         policy.learn(assert_plain(policy, table, X, TopK(20)).features, np.zeros(20))
     policy.learn(X[:500], np.zeros(500))
-    bring_to = memory.Memory.bring_to
+    update_to = table_cache.TableCache.update_to
 
     def interrupted(self, state):
-        bring_to(self, state)
+        update_to(self, state)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(memory.Memory, "bring_to", interrupted)
+    monkeypatch.setattr(table_cache.TableCache, "update_to", interrupted)
     before = policy.rng.bit_generator.state
     with pytest.raises(KeyboardInterrupt):
         policy.choose(table, TopK(20))
     assert policy.rng.bit_generator.state == before
     monkeypatch.undo()
-    monkeypatch.setattr(many, "MANY", 1)
-    with remembering(table, policy) as kept:
+    monkeypatch.setattr(dispatch, "SCAN_FROM", 1)
+    with borrow_cache(table, policy) as kept:
         assert kept.chosen.size == 0
-        assert not kept.knows(0, 3000)
+        assert not kept.has_bounds(0, 3000)
     assert_plain(policy, table, X, TopK(20))
 
 
 def test_another_thread_does_not_share_what_is_in_use():
     table, policy = Table.wrap(np.ones((2000, 2))), C2UCB(n_features=2, seed=0)
-    with remembering(table, policy) as mine, remembering(table, policy) as other:
+    with borrow_cache(table, policy) as mine, borrow_cache(table, policy) as other:
         assert mine is not other
 
 
@@ -486,7 +486,7 @@ def test_a_score_that_is_not_finite_is_named_by_its_row():
 
 @pytest.mark.parametrize("many_are", [1, 1000])
 def test_a_small_table_changed_in_place_is_refused(tmp_path, monkeypatch, many_are):
-    monkeypatch.setattr(many, "MANY", many_are)
+    monkeypatch.setattr(dispatch, "SCAN_FROM", many_are)
     table = Table.build(np.ones((100, 2)), tmp_path / "arms", progress=False)
     with (tmp_path / "arms").open("r+b") as file:
         file.seek(40)
@@ -520,11 +520,11 @@ def test_widths_that_rounding_may_spoil_are_not_remembered(monkeypatch):
     def refuse(*_):
         raise AssertionError("remembered")
 
-    monkeypatch.setattr(memory.Memory, "remember", refuse)
+    monkeypatch.setattr(table_cache.TableCache, "set_bounds", refuse)
     X = np.random.default_rng(0).standard_normal((2000, 2))
     policy, table = C2UCB(n_features=2, seed=0), Table.wrap(X)
     policy.learn([[1e10, 1e10]], [1.0])
-    assert not memory.reliable(policy.state)
+    assert not table_cache.widths_are_accurate(policy.state)
     for _ in range(2):
         assert_plain(policy, table, X, TopK(5))
 

@@ -3,9 +3,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import RidgeState
-from armful.scan._memory import Memory
-from armful.scan._pruning import LARGEST_ERROR, _single_mean_and_width
+from armful.scan._pruning import LARGEST_FLOAT32_ERROR, _float32_mean_and_width
 from armful.scan._rounding import Rounding, growth, interval
+from armful.scan._table_cache import TableCache
 
 
 def learned(rng, d, n, scale):
@@ -20,13 +20,13 @@ def test_float32_never_errs_by_more_than_is_allowed_for(d, n, spread, seed):
     scale = 10.0 ** rng.uniform(-spread, spread, d)
     state = learned(rng, d, n, scale)
     single, plain = Rounding.of(state, np.float32), Rounding.of(state, np.float64)
-    if single.width > LARGEST_ERROR:
+    if single.width > LARGEST_FLOAT32_ERROR:
         return
     X = rng.standard_normal((700, d)) * scale * 10.0 ** rng.integers(-30, 10, (700, 1))
     X[:100] = rng.random((100, d)) < 0.1
     mean, width = state.mean_and_width(X)
     low_mean, high_mean, low_width, high_width = interval(
-        *_single_mean_and_width(X, state.inverse_root, state.theta), single, plain
+        *_float32_mean_and_width(X, state.inverse_root, state.theta), single, plain
     )
     assert (low_mean <= mean).all()
     assert (mean <= high_mean).all()
@@ -45,9 +45,9 @@ def test_float32_is_worth_having():
 def test_remembered_widths_stay_bounds_whatever_becomes_of_the_state(d, seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((50, d)) * 10.0 ** rng.uniform(-2, 2, d)
-    memory, state = Memory(50), learned(rng, d, 5, 1.0)
-    memory.bring_to(state)
-    memory.remember(slice(0, 50), state.width(X))
+    cache, state = TableCache(50), learned(rng, d, 5, 1.0)
+    cache.update_to(state)
+    cache.set_bounds(slice(0, 50), state.width(X))
     for step in rng.integers(0, 4, 6):
         if step == 0:
             state = state.learn(X[:3], np.ones(3))
@@ -57,18 +57,18 @@ def test_remembered_widths_stay_bounds_whatever_becomes_of_the_state(d, seed):
             state = state + learned(rng, d, 4, 2.0)
         else:
             some = rng.choice(50, 7, replace=False)
-            memory.remember(some, state.width(X)[some])
-        memory.bring_to(state)
-        assert (memory.widths(0, 50) >= state.width(X)).all()
+            cache.set_bounds(some, state.width(X)[some])
+        cache.update_to(state)
+        assert (cache.width_bounds(0, 50) >= state.width(X)).all()
 
 
 def test_what_is_remembered_is_dropped_when_the_state_is_another():
-    memory, state = Memory(4), RidgeState(n_features=2).learn(100 * np.eye(2), [1, 1])
-    memory.bring_to(state)
-    memory.remember(slice(0, 4), np.ones(4))
-    assert memory.knows(0, 4)
-    memory.bring_to(RidgeState(n_features=2))
-    assert not memory.knows(0, 4)
+    cache, state = TableCache(4), RidgeState(n_features=2).learn(100 * np.eye(2), [1, 1])
+    cache.update_to(state)
+    cache.set_bounds(slice(0, 4), np.ones(4))
+    assert cache.has_bounds(0, 4)
+    cache.update_to(RidgeState(n_features=2))
+    assert not cache.has_bounds(0, 4)
 
 
 def test_growth_is_the_largest_ratio_of_widths():
@@ -82,9 +82,9 @@ def test_growth_is_the_largest_ratio_of_widths():
 
 def test_a_bound_too_small_for_float32_stays_a_bound():
     X, state = np.full((4, 1), 1e-40), RidgeState(n_features=1)
-    memory = Memory(4)
-    memory.bring_to(state)
-    memory.remember(slice(0, 4), state.width(X))
+    cache = TableCache(4)
+    cache.update_to(state)
+    cache.set_bounds(slice(0, 4), state.width(X))
     later = state.learn([[1e10]], [1.0])
-    memory.bring_to(later)
-    assert (memory.widths(0, 4) >= later.width(X)).all()
+    cache.update_to(later)
+    assert (cache.width_bounds(0, 4) >= later.width(X)).all()

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import fs, parquet
 
 from armful import C2UCB, CappedC2UCB, FileFormatError, Quotas, Table, TopK
-from armful.scan import _dispatch as many
+from armful.scan import _dispatch as dispatch
 from armful.tables import parquet as parquet_tables
 from armful.tables.parquet import ParquetTable
 from tests.cluster.test_cluster import workers
@@ -22,7 +22,7 @@ N, D = 1000, 5
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(parquet_tables, "rows_per_block", lambda n_features: 250)
-    monkeypatch.setattr(many, "MANY", 1)
+    monkeypatch.setattr(dispatch, "SCAN_FROM", 1)
 
 
 def rows(n=N, seed=0):

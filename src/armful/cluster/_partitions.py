@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from armful.checks import FloatArray, IntArray
 from armful.constraints._ranks import Ranks
 from armful.randomness import Keys
-from armful.scan._exact_choice import Pool, settled
+from armful.scan._exact_choice import CandidatePool, with_exact_scores
 from armful.scan._pruning import Pruner
 from armful.scan._rounding import Rounding, interval
 from armful.scan._scoring import Scoring
@@ -93,7 +93,7 @@ class Round:
         differently, so the lowest scores that these arms could get on any machine count.
         """
         thresholds = ranks.no_thresholds
-        if known is not None and known[0].size and scoring.has_range:
+        if known is not None and known[0].size and scoring.bounds_scores:
             indices, X = known
             arms, rounding = scoring.arms(X, indices), Rounding.of(scoring.state, np.float64)
             low_mean, high_mean, low_width, high_width = interval(*arms.mean_and_width, rounding, rounding)
@@ -101,17 +101,17 @@ class Round:
             low.mean_and_width, high.mean_and_width = (low_mean, low_width), (high_mean, high_width)
             lowest = scoring.lowest(low, high)
             _, thresholds = ranks.reduce(indices, lowest, key)
-        return cls(scoring.of_part(None, 0), replace(ranks, of_arm=None, begin=0), key, thresholds)
+        return cls(scoring.for_partition(None, 0), replace(ranks, of_arm=None, begin=0), key, thresholds)
 
     @blas_at_one_thread()  # as on every other machine
     def prune(self, partition: Partition, groups: NDArray[Any] | None, caps: FloatArray | None) -> Survivors:
         """Return the arms of a partition that could be chosen. groups, caps: of its arms, `(partition.n_arms,)`."""
         ranks = replace(self.ranks, of_arm=groups, begin=partition.begin)
-        pruner = Pruner(self.scoring.of_part(caps, partition.begin), partition, ranks, None)
-        pool = Pool(ranks, self.key)
+        pruner = Pruner(self.scoring.for_partition(caps, partition.begin), partition, ranks, None)
+        pool = CandidatePool(ranks, self.key)
         pruner.thresholds = self.thresholds
         for i, block in enumerate(partition.blocks):
-            scores, indices = settled(pruner.block(block), pruner)
+            scores, indices = with_exact_scores(pruner.prune(block), pruner)
             pool.add((indices, scores, scores))
             if i == 0:
                 pool.reduce()  # so that the next blocks begin with thresholds

@@ -24,8 +24,8 @@ from armful.policies.choice import Choice
 from armful.policies.scores import Scores
 from armful.scan._dispatch import ranked, refuse_too_many, refuse_unfit
 from armful.scan._exact_choice import choose_from
-from armful.scan._memory import remembering
 from armful.scan._scoring import Scoring
+from armful.scan._table_cache import borrow_cache
 from armful.scan._threads import blas_at_one_thread
 from armful.scan._whole_table import WholeTable
 from armful.tables import Table
@@ -64,16 +64,16 @@ def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint,
     """Choose with exact scores only of the arms that could be in the best set."""
     constraint.check_n_arms(rows.n_arms)
     checked_caps = _checked_caps(policy, caps, rows.n_arms)
-    with remembering(rows, policy) as memory:
+    with borrow_cache(rows, policy) as cache:
         any_row = rows.take(np.zeros(1, dtype=np.int64))
         with RewindOnError(policy._thread_locks, policy._generator) as draws:
             scoring = _start_round(policy, constraint, checked_caps, any_row)
             draws.let_others_draw()
-            picked, features, scores = choose_from(rows, scoring, constraint, memory)
+            picked, features, scores = choose_from(rows, scoring, constraint, cache)
             i = picked.indices
             ids = rows.ids_of(i)
-        if memory is not None:
-            memory.keep(i, features)
+        if cache is not None:
+            cache.set_chosen(i, features)
     policy._warnings_once.chosen_from(rows.n_arms, lambda some: rows.sample_rows(some.size), stacklevel=4)
     return _choice(picked, features, ids, scores, partial(_rescored_problem, scoring, rows, constraint, i))
 

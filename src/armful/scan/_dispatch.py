@@ -1,4 +1,4 @@
-"""When there are so many arms that the scan takes over, and when there are too many."""
+"""Which choices are made by the scan, and which are refused because there are too many arms."""
 
 from typing import Any
 
@@ -11,21 +11,21 @@ from armful.tables._array_store import ArrayRows
 from armful.tables.rows import Rows
 from armful.tables.table import Table
 
-MANY = 16_000
-"""From so many arms on a close look at each is worth avoiding."""
+SCAN_FROM = 16_000
+"""From this number of arms on, pruning is faster than scoring every arm."""
 
-TOO_MANY = 200_000
-"""Constraints that do not go by rank, and objectives, are not asked to look at more arms of a table."""
+LARGEST_UNRANKED = 200_000
+"""The largest table for objectives and for constraints that are not solved by rank."""
 
 
 def many_arms(policy: Scorer, X: Any, objective: object) -> Rows | None:
-    """Return the arms as the scan takes them; None where every arm is to be scored exactly."""
+    """Return the arms as rows for the scan; None if every arm is to be scored exactly."""
     n_features = policy.state.n_features
     if isinstance(X, Table):
         refuse_unfit(X, n_features)
     elif not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] != n_features:
         return None
-    if len(X) < MANY or not policy.armwise or objective is not None:
+    if len(X) < SCAN_FROM or not policy.armwise or objective is not None:
         return None
     if isinstance(X, Table):
         return X
@@ -33,14 +33,14 @@ def many_arms(policy: Scorer, X: Any, objective: object) -> Rows | None:
 
 
 def refuse_unfit(table: Table, n_features: int) -> None:
-    """Raise if the policy is for other features."""
+    """Raise ValueError if the policy has another number of features."""
     if table.n_features != n_features:
         raise ValueError(f"the policy is for {n_features} features, the table has {table.n_features}")
 
 
 def refuse_too_many(table: Table, constraint: Constraint, objective: object) -> None:
-    """Raise where looking at all sets of so many arms would not end."""
-    if table.n_arms <= TOO_MANY or (objective is None and goes_by_rank(constraint)):
+    """Raise ValueError for an objective, or a constraint that is not solved by rank, on a large table."""
+    if table.n_arms <= LARGEST_UNRANKED or (objective is None and goes_by_rank(constraint)):
         return
     what = type(constraint if objective is None else objective).__name__
     raise ValueError(
@@ -50,7 +50,7 @@ def refuse_too_many(table: Table, constraint: Constraint, objective: object) -> 
 
 
 def ranked(policy: Scorer, constraint: Constraint, objective: object) -> RankedConstraint:
-    """Return the constraint for a choice on a cluster; raise where the best set does not follow from partitions."""
+    """Return the constraint for a choice on a cluster; raise ValueError if partitions do not determine the best set."""
     if objective is not None:
         raise ValueError(
             f"{type(objective).__name__} needs all arms on one machine: "

@@ -1,4 +1,4 @@
-"""Looking at a block of arms only as closely as it takes to tell which of them could be chosen."""
+"""Dropping the arms of a block that cannot be chosen, by the cheapest computation that shows it."""
 
 from typing import Any
 
@@ -10,168 +10,169 @@ from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import NO_ARMS
 from armful.constraints._ranks import BoolArray, Ranks
-from armful.scan._memory import Memory, reliable
 from armful.scan._rounding import Rounding, interval
 from armful.scan._scoring import Scoring
+from armful.scan._table_cache import TableCache, widths_are_accurate
 from armful.tables.rows import Rows
 
-PAYS = 0.3
-"""A look that leaves more than this part of the arms in question was in vain."""
+LARGEST_KEPT_FRACTION = 0.3
+"""A stage that keeps more than this fraction of the arms is switched off for the rest of the round."""
 
 CHUNK = 1024
-"""Rows of float32 worked on at a time: they and their product stay in the processor's cache."""
+"""Rows of float32 that are multiplied at a time: they and the product stay in the processor's cache."""
 
-LARGEST_ERROR = 0.05
-"""float32 is not tried where it may be wrong by more than this part of a width."""
+LARGEST_FLOAT32_ERROR = 0.05
+"""float32 is not used if its error may be larger than this fraction of a width."""
 
 Candidates = tuple[IntArray, FloatArray, FloatArray]
-"""Places of arms that could be chosen, and what their scores are at least and at most."""
+"""The arm indices of arms that could be chosen, with lower and upper bounds on their scores."""
 
 
 class Pruner:
-    """Finds the arms of a block that could be chosen, by the cheapest of three looks.
+    """Finds the arms of a block that could be chosen, by the first of three stages that is switched on.
 
-    1. If widths are remembered: the means, and scores from these and the remembered widths, which are too large. Arms
-       that remain are scored exactly.
-    2. Means and widths in float32, and between what their rounding lets the scores be.
-    3. Everything in float64.
-    An arm whose score cannot reach the threshold is left out. When a look was in vain the next blocks do without it.
+    1. With cached bounds on the widths: compute the means, and from both upper bounds on the scores. The arms that
+       remain are scored exactly.
+    2. Compute means and widths in float32, and bounds on the scores that allow for every rounding error.
+    3. Compute everything in float64.
 
-    thresholds: what an arm's score must not be below, by group (see `Ranks.reduce`); they rise as more is known.
-    known: places of arms that were scored before, in rising order; they are not scored again.
+    An arm whose upper bound is below the threshold is dropped. A stage that keeps too many is switched off.
+
+    thresholds: lower limits for the score of a chosen arm, by group (see `Ranks.reduce`); they rise block by block.
+    already_scored: rising indices of arms that were scored before the first block; they are not scored again.
     """
 
-    def __init__(self, scoring: Scoring, rows: Rows, ranks: Ranks, memory: Memory | None) -> None:
+    def __init__(self, scoring: Scoring, rows: Rows, ranks: Ranks, cache: TableCache | None) -> None:
         self.scoring, self.rows, self.ranks = scoring, rows, ranks
-        self.thresholds, self.known = ranks.no_thresholds, NO_ARMS
-        self._known: Arms | None = None
-        self._no_mean, self._no_width = np.broadcast_to(-np.inf, rows.n_arms), np.broadcast_to(0.0, rows.n_arms)
-        self._plain = Rounding.of(scoring.state, np.float64)
-        self._single = Rounding.of(scoring.state, np.float32)
-        self._memory = memory if scoring.has_range and reliable(scoring.state) else None
-        self._means_pay = self._memory is not None
-        self._screen_pays = scoring.has_range and self._single.width < LARGEST_ERROR
+        self.thresholds, self.already_scored = ranks.no_thresholds, NO_ARMS
+        self._scored_arms: Arms | None = None
+        self._lowest_mean, self._zero_width = np.broadcast_to(-np.inf, rows.n_arms), np.broadcast_to(0.0, rows.n_arms)
+        self._float64 = Rounding.of(scoring.state, np.float64)
+        self._float32 = Rounding.of(scoring.state, np.float32)
+        self._cache = cache if scoring.bounds_scores and widths_are_accurate(scoring.state) else None
+        self._use_means = self._cache is not None
+        self._use_float32 = scoring.bounds_scores and self._float32.width < LARGEST_FLOAT32_ERROR
 
-    def at(self, places: IntArray) -> Candidates:
-        """These arms, scored."""
-        return self.exact(self.rows.take(places), places)
+    def score_at(self, arm_indices: IntArray) -> Candidates:
+        """Read and score these arms."""
+        return self.score_exactly(self.rows.take(arm_indices), arm_indices)
 
-    def block(self, block: slice) -> Candidates:
-        """The arms from `block.start` to `block.stop` that could be chosen, but for those that are known."""
+    def prune(self, block: slice) -> Candidates:
+        """Return the arms of a block that could be chosen and are not scored already."""
         X = self.rows.rows(block.start, block.stop)
-        single = self.rows.rows_float32(block.start, block.stop)
-        rounded = X if single is None else single
+        copy = self.rows.rows_float32(block.start, block.stop)
+        X32 = X if copy is None else copy
         try:
-            return self._by_means(X, rounded, block) or self._by_screen(X, rounded, block) or self._by_all(X, block)
+            return self._by_means(X, X32, block) or self._in_float32(X, X32, block) or self._in_float64(X, block)
         except ValueError:
-            checks.refuse_not_finite("features", X, first_row=block.start)  # by its place among all
+            checks.refuse_not_finite("features", X, first_row=block.start)  # with the row's index among all
             raise
 
-    def _by_means(self, X: NDArray[Any], rounded: NDArray[Any], block: slice) -> Candidates | None:
-        memory = self._memory
-        if memory is None or not self._means_pay or not memory.knows(block.start, block.stop):
+    def _by_means(self, X: NDArray[Any], X32: NDArray[Any], block: slice) -> Candidates | None:
+        cache = self._cache
+        if cache is None or not self._use_means or not cache.has_bounds(block.start, block.stop):
             return None
-        own = self._single if rounded.dtype == np.float32 else self._plain
+        rounding = self._float32 if X32.dtype == np.float32 else self._float64
         with np.errstate(over="ignore", invalid="ignore"):
-            computed = rounded @ self.scoring.state.theta.astype(rounded.dtype)
-        if not np.isfinite(computed).all():  # beyond float32
+            computed = X32 @ self.scoring.state.theta.astype(X32.dtype)
+        if not np.isfinite(computed).all():  # too large for float32
             return None
-        widths = memory.widths(block.start, block.stop)
-        mean = widths * (own.mean + self._plain.mean)
-        mean += own.tiny + self._plain.tiny
+        widths = cache.width_bounds(block.start, block.stop)
+        mean = widths * (rounding.mean + self._float64.mean)
+        mean += rounding.tiny + self._float64.tiny
         mean += computed
-        low = self.scoring.assumed(X, block, self._no_mean[: mean.size], self._no_width[: mean.size])
-        highest = self.scoring.highest(low, self.scoring.assumed(X, block, mean, widths))
-        left = np.flatnonzero(self._in_question(highest, block))
-        if left.size > PAYS * highest.size:
-            self._means_pay = False
+        low = self.scoring.assume(X, block, self._lowest_mean[: mean.size], self._zero_width[: mean.size])
+        highest = self.scoring.highest(low, self.scoring.assume(X, block, mean, widths))
+        kept = np.flatnonzero(self._could_be_chosen(highest, block))
+        if kept.size > LARGEST_KEPT_FRACTION * highest.size:
+            self._use_means = False
             return None
-        places = left + block.start
-        if left.size <= CHUNK and self.rows.in_memory:  # scored later, with those of other blocks
-            return places, np.full(left.size, -np.inf), highest[left]
-        return self.exact(X[left], places)
+        arm_indices = kept + block.start
+        if kept.size <= CHUNK and self.rows.in_memory:  # scored later, with those of other blocks
+            return arm_indices, np.full(kept.size, -np.inf), highest[kept]
+        return self.score_exactly(X[kept], arm_indices)
 
-    def _by_screen(self, X: NDArray[Any], rounded: NDArray[Any], block: slice) -> Candidates | None:
-        if not self._screen_pays:
+    def _in_float32(self, X: NDArray[Any], X32: NDArray[Any], block: slice) -> Candidates | None:
+        if not self._use_float32:
             return None
-        mean, width = _single_mean_and_width(rounded, self.scoring.state.inverse_root, self.scoring.state.theta)
+        mean, width = _float32_mean_and_width(X32, self.scoring.state.inverse_root, self.scoring.state.theta)
         if not (np.isfinite(mean).all() and np.isfinite(width).all()):
             return None
-        low_mean, high_mean, low_width, high_width = interval(mean, width, self._single, self._plain)
-        self._remember(block, high_width)
-        low = self.scoring.assumed(X, block, low_mean, low_width)
-        high = self.scoring.assumed(X, block, high_mean, high_width)
+        low_mean, high_mean, low_width, high_width = interval(mean, width, self._float32, self._float64)
+        self._set_bounds(block, high_width)
+        low = self.scoring.assume(X, block, low_mean, low_width)
+        high = self.scoring.assume(X, block, high_mean, high_width)
         lowest, highest = self.scoring.lowest(low, high), self.scoring.highest(low, high)
-        left = self._in_question(highest, block)
-        unclear = left & (lowest < self.ranks.thresholds_of(self.thresholds, block))
-        if np.count_nonzero(unclear) > PAYS * left.size:  # float32 does not tell them apart
-            self._screen_pays = False
+        kept = self._could_be_chosen(highest, block)
+        undecided = kept & (lowest < self.ranks.thresholds_of(self.thresholds, block))
+        if np.count_nonzero(undecided) > LARGEST_KEPT_FRACTION * kept.size:
+            self._use_float32 = False
             return None
-        return np.flatnonzero(left) + block.start, lowest[left], highest[left]
+        return np.flatnonzero(kept) + block.start, lowest[kept], highest[kept]
 
-    def _by_all(self, X: NDArray[Any], block: slice) -> Candidates:
-        places, scores, _ = self.exact(X, np.arange(block.start, block.stop))
-        left = self._in_question(scores, block)
-        return places[left], scores[left], scores[left]
+    def _in_float64(self, X: NDArray[Any], block: slice) -> Candidates:
+        arm_indices, scores, _ = self.score_exactly(X, np.arange(block.start, block.stop))
+        kept = self._could_be_chosen(scores, block)
+        return arm_indices[kept], scores[kept], scores[kept]
 
-    def _in_question(self, highest: FloatArray, block: slice) -> BoolArray:
-        """Which arms of a block could be chosen and are not known already."""
-        left: BoolArray = highest >= self.ranks.thresholds_of(self.thresholds, block)
-        begin, end = np.searchsorted(self.known, (block.start, block.stop))
-        left[self.known[begin:end] - block.start] = False
-        return left
+    def _could_be_chosen(self, highest: FloatArray, block: slice) -> BoolArray:
+        """Return which arms of a block reach the threshold and are not scored already."""
+        kept: BoolArray = highest >= self.ranks.thresholds_of(self.thresholds, block)
+        begin, end = np.searchsorted(self.already_scored, (block.start, block.stop))
+        kept[self.already_scored[begin:end] - block.start] = False
+        return kept
 
-    def exact(self, X: NDArray[Any], places: IntArray) -> Candidates:
-        """These arms with these features, scored."""
-        if not places.size:
-            return places, np.zeros(0), np.zeros(0)
-        scores = self._score(X, places)[0].value
-        return places, scores, scores
+    def score_exactly(self, X: NDArray[Any], arm_indices: IntArray) -> Candidates:
+        """Score the arms at these indices, whose features are X."""
+        if not arm_indices.size:
+            return arm_indices, np.zeros(0), np.zeros(0)
+        scores = self._score(X, arm_indices)[0].value
+        return arm_indices, scores, scores
 
-    def know(self, X: NDArray[Any], places: IntArray) -> Candidates:
-        """The same, once for the whole round."""
-        scores, arms = self._score(X, places)
-        self._order = np.argsort(places)
-        self.known, self._known = places[self._order], arms
-        return places, scores.value, scores.value
+    def score_last_chosen(self, X: NDArray[Any], arm_indices: IntArray) -> Candidates:
+        """Score the arms of the last choice before the first block, and keep them for `features_and_scores`."""
+        scores, arms = self._score(X, arm_indices)
+        self._order = np.argsort(arm_indices)
+        self.already_scored, self._scored_arms = arm_indices[self._order], arms
+        return arm_indices, scores.value, scores.value
 
-    def chosen(self, places: IntArray) -> tuple[FloatArray, Any]:
-        """The features of these arms and their scores, None if there are no arms; what is known is not read again."""
-        if self._known is None or not places.size:
-            X = self.rows.take(places)
-            return X, self.scoring.score(X, places) if places.size else None
-        at = np.minimum(np.searchsorted(self.known, places), self.known.size - 1)
-        new = np.flatnonzero(self.known[at] != places)
+    def features_and_scores(self, arm_indices: IntArray) -> tuple[FloatArray, Any]:
+        """Return the features and scores of these arms, reading only those not scored already; None for no scores."""
+        if self._scored_arms is None or not arm_indices.size:
+            X = self.rows.take(arm_indices)
+            return X, self.scoring.score(X, arm_indices) if arm_indices.size else None
+        at = np.minimum(np.searchsorted(self.already_scored, arm_indices), self.already_scored.size - 1)
+        new = np.flatnonzero(self.already_scored[at] != arm_indices)
         at = self._order[at]
-        X = self._known.X[at]
-        X[new] = self.rows.take(places[new])
-        arms = self.scoring.arms(X, places)
-        if self.scoring.has_range:
-            mean, width = (values[at] for values in self._known.mean_and_width)
+        X = self._scored_arms.X[at]
+        X[new] = self.rows.take(arm_indices[new])
+        arms = self.scoring.arms(X, arm_indices)
+        if self.scoring.bounds_scores:
+            mean, width = (values[at] for values in self._scored_arms.mean_and_width)
             if new.size:
-                mean[new], width[new] = self.scoring.arms(X[new], places[new]).mean_and_width
+                mean[new], width[new] = self.scoring.arms(X[new], arm_indices[new]).mean_and_width
             arms.mean_and_width = mean, width
         return X, self.scoring.score_arms(arms)
 
-    def _score(self, X: NDArray[Any], places: IntArray) -> tuple[Any, Arms]:
-        arms = self.scoring.arms(X, places)
+    def _score(self, X: NDArray[Any], arm_indices: IntArray) -> tuple[Any, Arms]:
+        arms = self.scoring.arms(X, arm_indices)
         scores = self.scoring.score_arms(arms)
-        if self.scoring.has_range:
-            self._remember(places, (1 + self._plain.width) * arms.mean_and_width[1] + self._plain.tiny)
+        if self.scoring.bounds_scores:
+            self._set_bounds(arm_indices, (1 + self._float64.width) * arms.mean_and_width[1] + self._float64.tiny)
         if not np.isfinite(scores.value).all():
             worst = np.flatnonzero(~np.isfinite(scores.value))[0]
-            raise ValueError(f"scores must be finite, got {scores.value[worst]} in row {places[worst]}")
+            raise ValueError(f"scores must be finite, got {scores.value[worst]} in row {arm_indices[worst]}")
         return scores, arms
 
-    def _remember(self, arms: slice | IntArray, widths: FloatArray) -> None:
-        if self._memory is not None:
-            self._memory.remember(arms, widths)
+    def _set_bounds(self, arms: slice | IntArray, widths: FloatArray) -> None:
+        if self._cache is not None:
+            self._cache.set_bounds(arms, widths)
 
 
-def _single_mean_and_width(
+def _float32_mean_and_width(
     X: NDArray[Any], inverse_root: FloatArray, theta: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Means and widths computed in float32, `(n,)` each."""
+    """Return means and widths computed in float32, `(n,)` each."""
     mean, width = np.empty(len(X)), np.empty(len(X))
     with np.errstate(over="ignore", invalid="ignore"):
         matrix = np.concatenate([inverse_root, theta[:, None]], axis=1).astype(np.float32)

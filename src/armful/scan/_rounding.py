@@ -1,4 +1,4 @@
-"""How far computed means and widths can be from true ones, so that what is left out is left out for certain."""
+"""Bounds on the rounding errors of means and widths, so that no arm is pruned because of one."""
 
 import math
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ class Rounding:
     """`|computed mean - mean| <= mean * w + tiny`, `|computed width - w| <= width * w + tiny`, w the true width.
 
     Products of d numbers err by at most `(d + 4) u |x|.|y|`, u the unit of rounding (Higham 2002, section 3.1), the
-    two roundings to the type included. Everything is told in widths by `|x| <= |R| w`, R the root of V. `tiny` is for
-    what is too small for the type.
+    two roundings to the type included. All bounds are multiples of the width, by `|x| <= |R| w`, R the root of V.
+    `tiny` covers underflow.
     """
 
     mean: float
@@ -26,7 +26,7 @@ class Rounding:
 
     @classmethod
     def of(cls, state: Model, dtype: DTypeLike) -> "Rounding":
-        """For products in this type with what the state knows."""
+        """Return the bounds for products in this type with the root and the estimate of a state."""
         kind, d = np.finfo(dtype), state.n_features
         unit = (d + 4) * float(kind.eps) / 2
         root, inverse, theta = _sizes(state)
@@ -41,11 +41,11 @@ class Rounding:
 def interval(
     mean: FloatArray, width: FloatArray, rounding: Rounding, plain: Rounding
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Lowest and highest mean, lowest and highest width that the plain computation could give.
+    """Return the lowest and highest mean, and the lowest and highest width, that float64 could give.
 
-    `mean` and `width` were computed with errors of `rounding`, the plain computation has errors of `plain`.
+    `mean` and `width` were computed with errors of `rounding`; the computation in float64 has errors of `plain`.
     """
-    most = (width + rounding.tiny) / (1 - rounding.width)  # of the true width
+    most = (width + rounding.tiny) / (1 - rounding.width)  # bounds of the exact width
     least = np.maximum((width - rounding.tiny) / (1 + rounding.width), 0.0)
     error = (rounding.mean + plain.mean) * most + (rounding.tiny + plain.tiny)
     lowest_width = np.maximum((1 - plain.width) * least - plain.tiny, 0.0)
@@ -53,7 +53,7 @@ def interval(
 
 
 def growth(old: FloatArray, state: Model) -> float:
-    """By how much widths can be larger than under the root `old`: the largest `|x R^-1| / |x old^-1|`."""
+    """Return the largest factor by which widths can exceed those under the root `old`: `max |x R^-1| / |x old^-1|`."""
     d, unit = state.n_features, float(np.finfo(np.float64).eps)
     ratio = old @ state.inverse_root
     largest = float(np.linalg.eigvalsh(ratio.T @ ratio)[-1])
@@ -63,11 +63,11 @@ def growth(old: FloatArray, state: Model) -> float:
 
 @lru_cache(maxsize=4)
 def _sizes(state: Model) -> tuple[float, float, float]:
-    """No less than the norms of R and R^-1, and |theta|: asked for several times a round."""
+    """Return upper bounds on the norms of R and R^-1, and |theta|; cached, as a round needs them several times."""
     return _norm(state.root), _norm(state.inverse_root), float(np.linalg.norm(state.theta))
 
 
 def _norm(matrix: FloatArray) -> float:
-    """No less than the spectral norm of the matrix and of its absolute values, and cheaper."""
+    """Return an upper bound on the spectral norm of the matrix and of its absolute values, cheaper than the norm."""
     sizes = np.abs(matrix)
     return math.sqrt(float(sizes.sum(axis=0).max()) * float(sizes.sum(axis=1).max()))

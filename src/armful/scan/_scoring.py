@@ -1,4 +1,4 @@
-"""A policy's scores for one round, asked for a part of the arms at a time."""
+"""A policy's scores of one round, computed for some of the arms at a time."""
 
 import copy
 from functools import cached_property
@@ -13,13 +13,6 @@ from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.model.base import Model
 from armful.randomness import Keys, draw_key
-
-
-class Scored(Protocol):
-    """What the scan reads of a policy's scores."""
-
-    @property
-    def value(self) -> FloatArray: ...
 
 
 class Scorer(Protocol):
@@ -40,7 +33,7 @@ class Scorer(Protocol):
 
 
 class AssumedArms(Arms):
-    """The arms of a block with the means and widths that they might have."""
+    """The arms of a block with means and widths that are bounds, not computed ones."""
 
     def __init__(
         self,
@@ -62,79 +55,78 @@ class AssumedArms(Arms):
 
 
 class Scoring:
-    """The scores of one round: what the policy draws is the same for every part of the arms.
+    """The scores of one round. The policy draws the same random numbers whichever arms are scored.
 
-    caps: `(n_arms,)`, if any; of the arms from place `begin` on, where they are those of a part.
+    caps: `(n_arms,)`, if any; in a partition those of the arms from index `begin` on.
     """
 
     def __init__(self, policy: Scorer, k: int, caps: FloatArray | None) -> None:
         self.state, self.k, self.begin = policy.state, k, 0
-        self.caps = None if caps is None else caps.copy()  # the caller may change them, and ask for reasons later
+        self.caps = None if caps is None else caps.copy()  # the caller may change them before asking for an explanation
         self.key: Keys = 0
         self._policy = copy.copy(policy)
-        self._before = policy.rng.bit_generator.state
-        self._twins = local()
-        self.has_range = policy.bounds_scores
+        self._generator_at_start = policy.rng.bit_generator.state
+        self._per_thread = local()
+        self.bounds_scores = policy.bounds_scores
 
-    def arms(self, X: NDArray[Any], places: IntArray) -> Arms:
-        """The arms at these places, that have these features."""
-        caps = None if self.caps is None else self.caps[places - self.begin]
-        return Arms(X, self.state, caps, places)
+    def arms(self, X: NDArray[Any], arm_indices: IntArray) -> Arms:
+        """Return the arms at these indices, whose features are X."""
+        caps = None if self.caps is None else self.caps[arm_indices - self.begin]
+        return Arms(X, self.state, caps, arm_indices)
 
-    def score(self, X: NDArray[Any], places: IntArray) -> Any:
-        """The exact scores of these arms."""
-        return self.score_arms(self.arms(X, places))
+    def score(self, X: NDArray[Any], arm_indices: IntArray) -> Any:
+        """Return the exact scores of the arms at these indices, whose features are X."""
+        return self.score_arms(self.arms(X, arm_indices))
 
     def score_arms(self, arms: Arms) -> Any:
-        """The scores of arms that are given with all that is asked of them."""
-        return self._as_it_was()._score_arms(arms, self.k)
+        return self._rewound_policy()._score_arms(arms, self.k)
 
     def lowest(self, low: Arms, high: Arms) -> FloatArray:
-        """The lowest scores of arms that lie between `low` and `high`."""
-        lowest: FloatArray = self._as_it_was().lowest_score(low, high, self.k)
+        """Return lower bounds on the scores of arms whose means and widths lie between `low` and `high`."""
+        lowest: FloatArray = self._rewound_policy().lowest_score(low, high, self.k)
         return lowest
 
     def highest(self, low: Arms, high: Arms) -> FloatArray:
-        """The highest scores of arms that lie between `low` and `high`."""
-        highest: FloatArray = self._as_it_was().highest_score(low, high, self.k)
+        """Return upper bounds on the scores of arms whose means and widths lie between `low` and `high`."""
+        highest: FloatArray = self._rewound_policy().highest_score(low, high, self.k)
         return highest
 
-    def assumed(self, X: NDArray[Any], block: slice, mean: FloatArray, width: FloatArray) -> Arms:
-        """The arms of a block, taken to have these means and widths."""
+    def assume(self, X: NDArray[Any], block: slice, mean: FloatArray, width: FloatArray) -> Arms:
+        """Return the arms of a block with these means and widths."""
         caps = None if self.caps is None else self.caps[block.start - self.begin : block.stop - self.begin]
         return AssumedArms(X, self.state, caps, block, mean, width)
 
-    def of_part(self, caps: FloatArray | None, begin: int) -> Self:
-        """The same for arms from place `begin` on alone, that have these caps."""
-        part = copy.copy(self)
-        part.caps, part.begin = caps, begin
-        return part
+    def for_partition(self, caps: FloatArray | None, begin: int) -> Self:
+        """Return the same for the arms from index `begin` on, which have these caps."""
+        partition = copy.copy(self)
+        partition.caps, partition.begin = caps, begin
+        return partition
 
     def key_for_ties(self, rng: Generator, row: FloatArray) -> Keys:
-        """Move the policy's generator on as scoring all arms at once would have; the key that comes next.
+        """Advance `rng` as scoring all arms at once would, then draw and return the key for ties.
 
-        row: `(1, n_features)`, an arm to score.
+        row: `(1, n_features)`, any arm.
         """
-        scored = self._as_it_was()
-        scored._score_arms(self.assumed(row, slice(0, 1), np.zeros(1), np.zeros(1)), self.k)  # draws the same
+        scored = self._rewound_policy()
+        scored._score_arms(self.assume(row, slice(0, 1), np.zeros(1), np.zeros(1)), self.k)  # draws the same
         rng.bit_generator.state = scored.rng.bit_generator.state
         self.key = draw_key(rng)
         return self.key
 
-    def _as_it_was(self) -> Any:
-        """The policy with its generator where it was before the round; each thread has one of its own."""
-        policy = getattr(self._twins, "policy", None)
+    def _rewound_policy(self) -> Any:
+        """Return the policy with the generator rewound to the start of the round; each thread has its own copy."""
+        policy = getattr(self._per_thread, "policy", None)
         if policy is None:
-            policy = self._twins.policy = copy.copy(self._policy)
+            policy = self._per_thread.policy = copy.copy(self._policy)
             policy.rng = copy.deepcopy(self._policy.rng)
-        policy.rng.bit_generator.state = self._before
+        policy.rng.bit_generator.state = self._generator_at_start
         return policy
 
     def __getstate__(self) -> dict[str, Any]:
         policy = copy.copy(self._policy)
         policy.state = self.state.folded()
-        known = {name: value for name, value in vars(self).items() if name != "_twins"}
-        return {**known, "state": policy.state, "_policy": policy}
+        attributes = {name: value for name, value in vars(self).items() if name != "_per_thread"}
+        return {**attributes, "state": policy.state, "_policy": policy}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _twins=local())
+        vars(self).update(state, _per_thread=local())

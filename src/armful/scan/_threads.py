@@ -1,4 +1,4 @@
-"""Python threads over parts of the work, with BLAS at one thread in each."""
+"""Python threads over blocks of arms, with BLAS limited to one thread."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -13,10 +13,10 @@ Result = TypeVar("Result")
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_items: int) -> Iterator[Result]:
-    """`work` of each item, in order, as many at a time as there are cores.
+    """Yield `work(item)` for each item, in order, with a thread for each core.
 
-    Several threads of BLAS would only get in each other's way. Where they cannot be held at one (threadpoolctl is not
-    installed), the work is done in this thread.
+    More threads of BLAS would compete for the cores. Without threadpoolctl, which limits them, all work is done in the
+    calling thread.
     """
     n_threads = min(_cores(), n_items)
     if n_threads <= 1 or _controller() is None:
@@ -28,7 +28,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_items: i
 
 @contextmanager
 def blas_at_one_thread() -> Iterator[None]:
-    """Hold BLAS at one thread, so that all scores of a round are computed in one way; not without threadpoolctl."""
+    """Limit BLAS to one thread, so that all scores of a round are rounded alike; does nothing without threadpoolctl."""
     if _controller() is None:
         yield
         return
@@ -41,7 +41,7 @@ def _cores() -> int:
 
 
 class _BlasAtOne:
-    """Holds BLAS at one thread while anybody is inside; the last to leave gives it back what it had."""
+    """Limits BLAS to one thread while any thread is inside; the last to leave restores the limit."""
 
     def __init__(self) -> None:
         self._lock, self._inside = Lock(), 0
@@ -65,9 +65,9 @@ BLAS_AT_ONE = _BlasAtOne()
 
 @cache
 def _controller() -> Any:
-    """threadpoolctl's, made once: it looks through all loaded libraries."""
+    """Return threadpoolctl's controller, made once since it searches all loaded libraries; None without it."""
     try:
-        from threadpoolctl import ThreadpoolController  # noqa: PLC0415 - not among what armful must have
+        from threadpoolctl import ThreadpoolController  # noqa: PLC0415 - optional
     except ImportError:
         return None
     return ThreadpoolController()

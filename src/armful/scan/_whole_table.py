@@ -1,4 +1,4 @@
-"""All arms of a table, seen as one."""
+"""All arms of a table as one `Arms`, for policies and constraints that need every score."""
 
 from functools import cached_property
 from typing import Any
@@ -14,10 +14,7 @@ from armful.tables.rows import Rows
 
 
 class WholeTable(Arms):
-    """All arms of a table, as a policy or a constraint that needs to see all of them sees them.
-
-    Some numbers for each arm are held in memory; the features only if they are asked for.
-    """
+    """All arms of a table. Means and widths are held in memory; the features only if `X` is used."""
 
     def __init__(self, table: Rows, state: Model, caps: FloatArray | None = None) -> None:
         self.table, self.state, self.caps = table, state, caps
@@ -26,17 +23,14 @@ class WholeTable(Arms):
 
     @cached_property
     def X(self) -> FloatArray:  # type: ignore[override]
-        """All rows, `(n_arms, n_features)`."""
         return np.asarray(self.table.rows(0, self.table.n_arms), dtype=np.float64)
 
     @property
     def n_arms(self) -> int:
-        """How many arms there are."""
         return self.table.n_arms
 
     @cached_property
     def mean_and_width(self) -> tuple[FloatArray, FloatArray]:
-        """Block by block."""
         mean, width = np.empty(self.n_arms), np.empty(self.n_arms)
 
         def fill_in(block: slice) -> None:
@@ -49,20 +43,16 @@ class WholeTable(Arms):
 
     @cached_property
     def norm(self) -> FloatArray:
-        """Block by block."""
         return np.concatenate([row_norms(np.asarray(self._rows(block))) for block in self.table.blocks])
 
     def project(self, theta: FloatArray) -> FloatArray:
-        """Block by block."""
         return np.concatenate([self._part(block).project(theta) for block in self.table.blocks])
 
     def ids_of(self, indices: IntArray) -> list[Any] | None:
-        """Return the ids of some arms; None if the table has none."""
         ids = self.table.ids_of(indices)
         return None if ids is None else ids.tolist()
 
     def rows(self, indices: IntArray) -> FloatArray:
-        """The features of some arms."""
         return self.table.take(indices)
 
     def _part(self, block: slice) -> Arms:
