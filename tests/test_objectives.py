@@ -63,13 +63,13 @@ class Broken(Twice):
     lipschitz = 1.0
 
 
-def test_the_contract_catches_a_wrong_constant_and_a_worth_that_falls():
+def test_the_contract_catches_a_wrong_constant_and_a_value_that_falls():
     class TestBroken(ObjectiveContract):
         def objective(self, n_arms, rng):
             return Broken()
 
     with pytest.raises(AssertionError, match="is stated"):
-        TestBroken().test_worth_changes_by_at_most_the_stated_constant()
+        TestBroken().test_the_value_changes_by_at_most_the_lipschitz_constant()
 
     class Falling:
         lipschitz, submodular = 1.0, True
@@ -81,14 +81,14 @@ def test_the_contract_catches_a_wrong_constant_and_a_worth_that_falls():
         def objective(self, n_arms, rng):
             return Falling()
 
-    with pytest.raises(AssertionError, match="worth fell"):
-        TestFalling().test_larger_rewards_are_never_worth_less()
+    with pytest.raises(AssertionError, match="the value fell"):
+        TestFalling().test_the_value_does_not_fall_as_rewards_rise()
     with pytest.raises(AssertionError, match="adds"):
         TestFalling().test_a_submodular_objective_gains_less_as_the_set_grows()
 
 
 def literal_greedy(objective, rewards, X, k):
-    """Plain greedy by the difference of worths."""
+    """Plain greedy by the difference of values."""
     chosen = []
     for _ in range(k):
         rest = [i for i in range(len(X)) if i not in chosen]
@@ -272,7 +272,7 @@ def test_where_every_arm_harms_the_empty_set_is_best():
 
 
 class Pairs(Objective):
-    """Not submodular: arms 38 and 39 are worth much together and nothing alone."""
+    """Not submodular: arms 38 and 39 add much together and nothing alone."""
 
     lipschitz = 1.0
 
@@ -306,7 +306,7 @@ def test_no_ratio_is_stated_for_an_objective_that_is_not_monotone():
         def objective(self, n_arms, rng):
             return Claims()
 
-    with pytest.raises(AssertionError, match="worth fell"):
+    with pytest.raises(AssertionError, match="the value fell"):
         TestClaims().test_a_monotone_objective_never_falls_as_the_set_grows()
 
 

@@ -1,13 +1,15 @@
 """A constraint written by following the checklist of docs/architecture.md, "a constraint that scales", and no more."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from armful import C2UCB, Arms, Diverse, Excluding, Table
+from armful import C2UCB, Arms, AtMost, Diverse, Excluding, OneOf, Table
 from armful.constraints import GroupBounds, RankedConstraint, Ranks
 from armful.testing import ArmsContract, RankedConstraintContract
+from armful.testing.constraint_contract import Instance
 
 
 class AtMostFlagged(RankedConstraint):
@@ -86,3 +88,39 @@ def test_everything_else_follows_from_the_bounds():
         constraint.best(scores[:3])
     with pytest.raises(ValueError, match=r"^of_arm must be the number of a group for each arm, got bool$"):
         Ranks((), 0, 1, of_arm=np.array([True]))
+
+
+class Untrue(AtMostFlagged):
+    """Its ranks allow fewer flagged arms than it chooses."""
+
+    def best_among(self, scores, key, arm_indices=None):
+        return AtMost(self.k).best_among(scores, key, arm_indices)
+
+    def violation(self, indices):
+        return AtMost(self.k).violation(indices)
+
+
+class NoGroups(AtMostFlagged):
+    def __init__(self, flags, k, m):
+        super().__init__(flags, k, m)
+        self.ranks = replace(self.ranks, of_arm=None)
+
+
+@pytest.mark.parametrize(
+    ("broken", "check"),
+    [
+        (Untrue, "test_the_best_set_of_all_arms_is_found_from_partitions"),
+        (NoGroups, "test_ranks_are_complete"),
+        (lambda flags, k, m: OneOf([[0]]), "test_one_key_breaks_ties_in_best_and_in_best_among"),
+    ],
+)
+def test_the_suite_catches_ranks_that_do_not_say_what_is_chosen(broken, check):
+    class Suite(RankedConstraintContract):
+        def constraint(self, rng):
+            return broken(np.ones(6, dtype=np.int64), 3, 1), 6
+
+        def _instances(self):
+            return [Instance(self.constraint(None)[0], 6, [])]
+
+    with pytest.raises(AssertionError):
+        getattr(Suite(), check)()

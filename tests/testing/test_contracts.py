@@ -322,7 +322,7 @@ def test_a_sound_constraint_passes():
 
 
 ALLOWED = "test_the_answer_is_an_allowed_set"
-BEST = "test_no_allowed_set_is_worth_more_than_the_ratio_says"
+BEST = "test_no_allowed_set_has_a_larger_value_than_the_ratio_says"
 CONSTRAINT_TIES = "test_ties_are_broken_at_random_and_by_the_generator_alone"
 
 
@@ -361,7 +361,7 @@ def test_scores_that_are_written_to_are_caught():
 
 
 def test_an_answer_within_its_ratio_is_not_caught():
-    constraint_suite_of(AdmitsItsRatio)().test_no_allowed_set_is_worth_more_than_the_ratio_says()
+    constraint_suite_of(AdmitsItsRatio)().test_no_allowed_set_has_a_larger_value_than_the_ratio_says()
 
 
 def test_an_instance_that_allows_nothing_is_pointed_out():

@@ -100,14 +100,14 @@ def dual_values(graph: Bipartite, weights: FloatArray, chosen: IntArray) -> tupl
     paths are summed by pointer doubling, and better last edges replace worse. It takes far fewer rounds than raising v
     edge by edge. None if there are no such values: then the matching is not the best.
     """
-    nobody = graph.n_columns  # where all paths begin
-    matched, owned = np.zeros(graph.n_rows), np.full(graph.n_rows, nobody)
+    unmatched = graph.n_columns  # where all paths begin
+    matched, owned = np.zeros(graph.n_rows), np.full(graph.n_rows, unmatched)
     matched[graph.row[chosen]], owned[graph.row[chosen]] = weights[chosen], graph.column[chosen]
     gain, source, target = weights - matched[graph.row], owned[graph.row], graph.column
     surely_gained = gain - ROUNDING * np.abs(gain)
-    v, last_gain, before = np.zeros(nobody + 1), np.zeros(nobody + 1), np.full(nobody + 1, nobody)
+    v, last_gain, before = np.zeros(unmatched + 1), np.zeros(unmatched + 1), np.full(unmatched + 1, unmatched)
     depth = 1
-    for _ in range(nobody + 2):
+    for _ in range(unmatched + 2):
         needed = surely_gained + v.take(source)
         short = np.flatnonzero(needed > (v * (1 + ROUNDING)).take(target))
         if short.size == 0:
@@ -115,8 +115,8 @@ def dual_values(graph: Bipartite, weights: FloatArray, chosen: IntArray) -> tupl
         short = short[needed[short].argsort()]  # of several edges to a column the best is written last
         last_gain[target[short]], before[target[short]] = gain[short], source[short]
         v, ancestor, steps = last_gain, before, 0
-        while steps < depth or ancestor.min() < nobody:
-            if steps > nobody.bit_length():  # a cycle, along which a better matching can be had
+        while steps < depth or ancestor.min() < unmatched:
+            if steps > unmatched.bit_length():  # a cycle, along which a better matching can be had
                 return None
             v, ancestor, steps = v + v.take(ancestor), ancestor.take(ancestor), steps + 1
         depth = steps
@@ -125,7 +125,7 @@ def dual_values(graph: Bipartite, weights: FloatArray, chosen: IntArray) -> tupl
     u, v = matched - v[owned], v[:-1]
     if not graph.every_row and (u < -ROUNDING * np.abs(matched)).any():  # better left out
         return None
-    return None if np.delete(v, target[chosen]).any() else (u, v)  # a column that no one has would be worth something
+    return None if np.delete(v, target[chosen]).any() else (u, v)  # an unmatched column has a positive dual value
 
 
 def _dense(graph: Bipartite, weights: FloatArray, rng: Generator) -> IntArray | None:
@@ -205,7 +205,7 @@ def _matched(graph: Bipartite, matrix: SparseMatrix, rows: IntArray, columns: In
 def _open_edges(graph: Bipartite, weights: FloatArray, chosen: IntArray, v: FloatArray) -> IntArray:
     """Return the edges in which a better matching than the chosen one can differ from it.
 
-    With u such that `u + v >= weight` on every edge, no matching is worth more than all u and v together, and one
+    With u such that `u + v >= weight` on every edge, no matching weighs more than all u and v together, and one
     with a certain edge no more than that less what the edge's u + v has over its weight. Of the edges that are left,
     only those on alternating cycles matter: where chosen edges lead from columns to rows, and the others from rows to
     columns, they join vertices that are strongly connected. One further vertex stands for being left out.
@@ -221,7 +221,7 @@ def _open_edges(graph: Bipartite, weights: FloatArray, chosen: IntArray, v: Floa
     within = u[graph.row] + v[graph.column] - weights <= gap
     within[chosen] = False
     others = np.flatnonzero(within)
-    nobody = graph.n_rows + graph.n_columns
+    unmatched = graph.n_rows + graph.n_columns
     row, column = np.arange(graph.n_rows), graph.n_rows + np.arange(graph.n_columns)
     has_row, has_column = np.zeros(graph.n_rows, dtype=bool), np.zeros(graph.n_columns, dtype=bool)
     has_row[graph.row[chosen]] = has_column[graph.column[chosen]] = True
@@ -231,11 +231,16 @@ def _open_edges(graph: Bipartite, weights: FloatArray, chosen: IntArray, v: Floa
         graph.row[others],
         column[graph.column[chosen]],
         *leaves,
-        *(np.full(each.size, nobody) for each in enters),
+        *(np.full(each.size, unmatched) for each in enters),
     ]
-    ends = [column[graph.column[others]], graph.row[chosen], *(np.full(each.size, nobody) for each in leaves), *enters]
+    ends = [
+        column[graph.column[others]],
+        graph.row[chosen],
+        *(np.full(each.size, unmatched) for each in leaves),
+        *enters,
+    ]
     entries = (np.concatenate(begins).astype(np.int32), np.concatenate(ends).astype(np.int32))
-    joined = sparse((np.ones(entries[0].size), entries), shape=(nobody + 1, nobody + 1))
+    joined = sparse((np.ones(entries[0].size), entries), shape=(unmatched + 1, unmatched + 1))
     part = connected_components(joined, connection="strong")[1]
     edges = np.sort(np.concatenate([others, chosen]))
     several = np.bincount(part) > 1

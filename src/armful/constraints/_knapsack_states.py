@@ -145,7 +145,7 @@ class States:
     def _bounds(self, cost: IntArray, value: IntArray, states: IntArray | None) -> FloatArray:
         """Return the relaxation of each state, in rising order of cost; greedy completion may find a better set.
 
-        States that can never fit come last and are left out. `states` are their numbers in the history, if not 0 to n - 1.
+        States that can never fit come last and are left out. The history numbers them by `states`, or else 0, 1, ...
         """
         inside, outside = self.inside, self.outside
         cost_sums, value_sums = outside.cost_sums, outside.value_sums

@@ -68,7 +68,7 @@ class ConstraintContract:
             assert indices.size <= constraint.k, f"{what}, more than k = {constraint.k}"
             assert constraint.violation(indices) == 0.0, f"{what}, violation {constraint.violation(indices)}"
 
-    def test_no_allowed_set_is_worth_more_than_the_ratio_says(self) -> None:
+    def test_no_allowed_set_has_a_larger_value_than_the_ratio_says(self) -> None:
         for (constraint, _, allowed), scores, rng in self._questions():
             answer = constraint.best(scores, rng=rng)
             assert 0 < answer.ratio <= 1, f"{constraint!r} answers with ratio {answer.ratio}"
@@ -76,9 +76,9 @@ class ConstraintContract:
             if best < 0 and answer.ratio < 1:
                 continue  # a ratio promises nothing about losses
             slack = 1e-9 * float(np.abs(scores).sum())
-            worth = float(scores[answer.indices].sum())
-            assert worth >= answer.ratio * best - slack, (
-                f"{constraint!r} on {scores} answers {answer.indices}, worth {worth}; another set is worth {best}"
+            value = float(scores[answer.indices].sum())
+            assert value >= answer.ratio * best - slack, (
+                f"{constraint!r} on {scores} answers {answer.indices} of value {value}; another set has {best}"
             )
 
     def test_the_value_is_the_sum_of_the_scores(self) -> None:
@@ -86,7 +86,7 @@ class ConstraintContract:
             answer = constraint.best(scores, rng=rng)
             slack = 1e-9 * float(np.abs(scores).sum())
             assert abs(answer.value - float(scores[answer.indices].sum())) <= slack, (
-                f"{constraint!r} on {scores} says that {answer.indices} are worth {answer.value}"
+                f"{constraint!r} on {scores} says that {answer.indices} have the value {answer.value}"
             )
 
     def test_ties_are_broken_at_random_and_by_the_generator_alone(self) -> None:
@@ -94,16 +94,16 @@ class ConstraintContract:
 
         False alarms: at most 2^-59 an instance, if no set comes up more than half the time.
         """
-        for place, (constraint, n_arms, allowed) in enumerate(self._instances()):
+        for seed, (constraint, n_arms, allowed) in enumerate(self._instances()):
             scores = np.ones(n_arms)
-            rng = np.random.default_rng(place)
+            rng = np.random.default_rng(seed)
             largest = max(members.size for members in allowed)
             n_best = sum(members.size == largest for members in allowed)
             answers = (set(constraint.best(scores, rng=rng).indices.tolist()) for _ in range(60))
             first = next(answers)
             differ = n_best == 1 or any(answer != first for answer in answers)
             assert differ, f"{constraint!r} always answers {first} to a tie of {n_best} sets"
-            again = [constraint.best(scores, rng=np.random.default_rng(place)).indices.tolist() for _ in range(3)]
+            again = [constraint.best(scores, rng=np.random.default_rng(seed)).indices.tolist() for _ in range(3)]
             assert again[0] == again[1] == again[2], f"{constraint!r} answers {again} under one seed"
 
     # -- the family of sets --------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class ConstraintContract:
                     twice = np.append(members, members[0])
                     assert constraint.violation(twice) > 0, f"{constraint!r} allows an arm twice: {twice}"
 
-    # -- manners -------------------------------------------------------------------------------------
+    # -- bad input -------------------------------------------------------------------------------------
 
     def test_scores_that_are_not_numbers_in_a_row_are_refused(self) -> None:
         for constraint, n_arms, _ in self._instances():
@@ -159,18 +159,18 @@ class ConstraintContract:
             assert again == expected, f"{constraint!r} answers {expected}, then {again} once its answer was changed"
 
     def test_many_rows_at_once_are_answered_as_one_by_one(self) -> None:
-        for place, (constraint, n_arms, _) in enumerate(self._instances()):
-            rng = np.random.default_rng(place)
+        for seed, (constraint, n_arms, _) in enumerate(self._instances()):
+            rng = np.random.default_rng(seed)
             rows = np.stack([kind(rng, n_arms) for kind in (_signed, _tied, _zero, _tied, _huge)])
-            indices, values = constraint.best_each(rows, [np.random.default_rng([place, i]) for i in range(len(rows))])
+            indices, values = constraint.best_each(rows, [np.random.default_rng([seed, i]) for i in range(len(rows))])
             for i, row in enumerate(rows):
-                alone = constraint.best(row, rng=np.random.default_rng([place, i]))
+                alone = constraint.best(row, rng=np.random.default_rng([seed, i]))
                 assert list(indices[i]) == alone.indices.tolist(), f"{constraint!r} on row {i} of {rows}"
                 expect_close(values[i], alone.value, f"{constraint!r}, value of row {i}")
             for value, alike in zip(constraint.best_values(rows), values, strict=True):
                 expect_close(value, alike, f"{constraint!r}, best_values")
 
-    # -- inside --------------------------------------------------------------------------------------
+    # -- internals -------------------------------------------------------------------------------------
 
     def _instances(self) -> list[Instance]:
         """Return the instances, made once for a class: enumerating subsets is slow."""
@@ -186,8 +186,8 @@ class ConstraintContract:
         return kept
 
     def _questions(self) -> Iterator[tuple[Instance, FloatArray, Generator]]:
-        for place, instance in enumerate(self._instances()):
-            rng = np.random.default_rng([place, 1])
+        for seed, instance in enumerate(self._instances()):
+            rng = np.random.default_rng([seed, 1])
             for kind in (_signed, _positive, _negative, _tied, _zero, _huge, _tiny, _of_all_sizes):
                 yield instance, kind(rng, instance.n_arms), rng
 
