@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,8 @@ def _blas_threads() -> tuple[int, ...]:
 @cache
 def _thread_counters() -> list[Callable[[], int]]:
     """Return a counter of threads for each BLAS; OpenBLAS's own function is 10 times as fast as threadpoolctl's."""
-    libraries = sys.modules["threadpoolctl"].ThreadpoolController().lib_controllers
+    loaded = import_module("threadpoolctl")  # not from sys.modules, where it may be half loaded by another thread
+    libraries = loaded.ThreadpoolController().lib_controllers
     names = [f"{begin}openblas_get_num_threads{end}" for begin in ("", "scipy_") for end in ("", "64_", "_64")]
     return [
         next((getattr(blas.dynlib, name) for name in names if hasattr(blas.dynlib, name)), blas.get_num_threads)
