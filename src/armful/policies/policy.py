@@ -43,8 +43,7 @@ class Policy:
     n_features : int
         The length of a feature vector.
     ridge : float, optional
-        lambda, the pull of the estimate to zero. The default of 1 suits features of about unit length; a warning is
-        given if the first arms are far from it.
+        lambda, the pull of the estimate to zero. The default of 1 suits features of about unit length.
     seed : int, SeedSequence or Generator, optional
         For random scores and for ties.
 
@@ -108,10 +107,7 @@ class Policy:
         raise NotImplementedError(f"{type(self).__name__} must define score(self, arms, k)")
 
     def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
-        """Return the lowest scores of arms whose means and widths lie between those of `low` and of `high`.
-
-        Optional: with `highest_score`, most of millions of arms need not be scored exactly.
-        """
+        """Return the lowest scores of arms whose means and widths lie between those of `low` and of `high`."""
         raise NotImplementedError(f"{type(self).__name__} knows no bounds on its scores")
 
     def highest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
@@ -120,7 +116,7 @@ class Policy:
 
     @property
     def bounds_scores(self) -> bool:
-        """Whether the policy has `lowest_score` and `highest_score`."""
+        """Whether the optional `lowest_score` and `highest_score` are there, to leave most of many arms unscored."""
         kind = type(self)
         return kind.lowest_score is not Policy.lowest_score and kind.highest_score is not Policy.highest_score
 
