@@ -22,7 +22,7 @@ export TMPDIR := $(CURDIR)/.cache/tmp
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help demo test test-kernels test-oldest check bench bench-peers clean
+.PHONY: help demo test test-kernels test-oldest check hooks bench bench-peers clean
 
 help:
 	@echo "make demo   set up and run the quick reproduction of the paper (under two minutes after the install)"
@@ -30,6 +30,7 @@ help:
 	@echo "make test-kernels  run the numeric tests on several kernels of OpenBLAS, with 1, 2 and 4 threads"
 	@echo "make test-oldest   run every test with the lowest versions that pyproject.toml allows"
 	@echo "make check  set up, lint, type-check, check the layers and run the quick tests"
+	@echo "make hooks  set up, and let git run lint, types and layers before each commit"
 	@echo "make bench  set up and print the benchmarks (ratios measured side by side)"
 	@echo "make bench-peers  install other bandit libraries too, and compare with them"
 	@echo "make clean  remove everything the other targets made"
@@ -69,6 +70,9 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n auto --dist loadscope --basetemp=.cache/pytest -q -m "not slow"
+
+hooks: $(READY)
+	$(BIN)/pre-commit install
 
 bench: $(READY)
 	$(BIN)/python benchmarks/simulation.py
