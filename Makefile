@@ -4,6 +4,7 @@ SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 VENV := .venv
 BIN := $(VENV)/$(SCRIPTS)
 OLDEST := .venv-oldest
+RELEASE := .venv-release
 # What `make test-kernels` plays: kernels of OpenBLAS, and numbers of its threads.
 KERNELS ?= Haswell Zen SkylakeX Sandybridge Nehalem
 THREADS ?= 1 2 4
@@ -11,6 +12,7 @@ THREADS ?= 1 2 4
 VERSION := $(shell $(PYTHON) -c "import sys; print('%d.%d' % sys.version_info[:2])")
 READY := $(VENV)/.ready-$(VERSION)
 OLDEST_READY := $(OLDEST)/.ready-$(VERSION)
+RELEASE_READY := $(RELEASE)/.ready-$(VERSION)
 
 # Caches of the tools stay in the clone; BLAS at one thread because work is spread over processes.
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
@@ -22,7 +24,7 @@ export TMPDIR := $(CURDIR)/.cache/tmp
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help demo test test-kernels test-oldest check hooks bench bench-peers clean
+.PHONY: help demo test test-kernels test-oldest check hooks release-check bench bench-peers clean
 
 help:
 	@echo "make demo   set up and run the quick reproduction of the paper (under two minutes after the install)"
@@ -31,6 +33,7 @@ help:
 	@echo "make test-oldest   run every test with the lowest versions that pyproject.toml allows"
 	@echo "make check  set up, lint, type-check, check the layers and run the quick tests"
 	@echo "make hooks  set up, and let git run lint, types and layers before each commit"
+	@echo "make release-check  build what is published in dist/, install it into an empty environment and try it there"
 	@echo "make bench  set up and print the benchmarks (ratios measured side by side)"
 	@echo "make bench-peers  install other bandit libraries too, and compare with them"
 	@echo "make clean  remove everything the other targets made"
@@ -74,6 +77,21 @@ check: $(READY)
 hooks: $(READY)
 	$(BIN)/pre-commit install
 
+$(RELEASE_READY): pyproject.toml
+	@mkdir -p .cache/tmp
+	rm -rf $(RELEASE)
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/$(SCRIPTS)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(RELEASE)/$(SCRIPTS)/python -m pip install --quiet --group release
+	@touch $(RELEASE_READY)
+
+# `make release-check TAG=v1.2.3` also checks that this is the version that is built and that the changelog has it.
+release-check: $(RELEASE_READY)
+	rm -rf dist
+	$(RELEASE)/$(SCRIPTS)/python -m build --outdir dist
+	$(RELEASE)/$(SCRIPTS)/twine check --strict dist/*
+	$(RELEASE)/$(SCRIPTS)/python tests/release.py dist
+
 bench: $(READY)
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/oracles.py
@@ -85,4 +103,4 @@ bench-peers: $(READY)
 	$(BIN)/python benchmarks/peers.py --write
 
 clean:
-	rm -rf $(VENV) $(OLDEST) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache demo
+	rm -rf $(VENV) $(OLDEST) $(RELEASE) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache demo dist
