@@ -24,7 +24,7 @@ export TMPDIR := $(CURDIR)/.cache/tmp
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help demo test test-kernels test-oldest check hooks release-check bench bench-peers clean
+.PHONY: help demo test test-kernels test-oldest check hooks docs release-check bench bench-peers clean
 
 help:
 	@echo "make demo   set up and run the quick reproduction of the paper (under two minutes after the install)"
@@ -33,6 +33,7 @@ help:
 	@echo "make test-oldest   run every test with the lowest versions that pyproject.toml allows"
 	@echo "make check  set up, lint, type-check, check the layers and run the quick tests"
 	@echo "make hooks  set up, and let git run lint, types and layers before each commit"
+	@echo "make docs   set up and build the documentation site in site/"
 	@echo "make release-check  build what is published in dist/, install it into an empty environment and try it there"
 	@echo "make bench  set up and print the benchmarks (ratios measured side by side)"
 	@echo "make bench-peers  install other bandit libraries too, and compare with them"
@@ -77,6 +78,9 @@ check: $(READY)
 hooks: $(READY)
 	$(BIN)/pre-commit install
 
+docs: $(READY)
+	$(BIN)/mkdocs build --strict
+
 $(RELEASE_READY): pyproject.toml
 	@mkdir -p .cache/tmp
 	rm -rf $(RELEASE)
@@ -103,4 +107,4 @@ bench-peers: $(READY)
 	$(BIN)/python benchmarks/peers.py --write
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(RELEASE) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache demo dist
+	rm -rf $(VENV) $(OLDEST) $(RELEASE) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache demo dist site
