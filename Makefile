@@ -24,7 +24,7 @@ export TMPDIR := $(CURDIR)/.cache/tmp
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help demo test test-kernels test-oldest check hooks docs release-check bench bench-peers clean
+.PHONY: help demo test test-kernels test-oldest check coverage hooks docs release-check bench bench-peers clean
 
 help:
 	@echo "make demo   set up and run the quick reproduction of the paper (under two minutes after the install)"
@@ -32,6 +32,7 @@ help:
 	@echo "make test-kernels  run the numeric tests on several kernels of OpenBLAS, with 1, 2 and 4 threads"
 	@echo "make test-oldest   run every test with the lowest versions that pyproject.toml allows"
 	@echo "make check  set up, lint, type-check, check the layers and run the quick tests"
+	@echo "make coverage  run every test with coverage, list each file, and fail below the floor in pyproject.toml"
 	@echo "make hooks  set up, and let git run lint, types and layers before each commit"
 	@echo "make docs   set up and build the documentation site in site/"
 	@echo "make release-check  build what is published in dist/, install it into an empty environment and try it there"
@@ -74,6 +75,12 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n auto --dist loadscope --basetemp=.cache/pytest -q -m "not slow"
+
+coverage: $(READY)
+	rm -rf .cache/coverage
+	$(BIN)/coverage run -m pytest -n auto --dist loadscope --basetemp=.cache/pytest
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 hooks: $(READY)
 	$(BIN)/pre-commit install
