@@ -4,6 +4,7 @@ SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 VENV := .venv
 BIN := $(VENV)/$(SCRIPTS)
 OLDEST := .venv-oldest
+RELEASE := .venv-release
 # What `make test-kernels` plays: kernels of OpenBLAS, and numbers of its threads.
 KERNELS ?= Haswell Zen SkylakeX Sandybridge Nehalem
 THREADS ?= 1 2 4
@@ -12,6 +13,7 @@ VERSION := $(shell $(PYTHON) -c "import sys; print('%d.%d' % sys.version_info[:2
 READY := $(VENV)/.ready-$(VERSION)
 OLDEST_READY := $(OLDEST)/.ready-$(VERSION)
 DOCS_READY := $(VENV)/.ready-docs-$(VERSION)
+RELEASE_READY := $(RELEASE)/.ready-$(VERSION)
 
 # Caches of the tools stay in the clone; BLAS at one thread because work is spread over processes.
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
@@ -23,7 +25,7 @@ export TMPDIR := $(CURDIR)/.cache/tmp
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help demo test test-kernels test-oldest check docs tutorials bench bench-peers clean
+.PHONY: help demo test test-kernels test-oldest check coverage hooks docs tutorials release-check bench bench-peers clean
 
 help:
 	@echo "make demo   set up and run the quick reproduction of the paper (under two minutes after the install)"
@@ -31,6 +33,9 @@ help:
 	@echo "make test-kernels  run the numeric tests on several kernels of OpenBLAS, with 1, 2 and 4 threads"
 	@echo "make test-oldest   run every test with the lowest versions that pyproject.toml allows"
 	@echo "make check  set up, lint, type-check, check the layers and run the quick tests"
+	@echo "make coverage  run every test with coverage, list each file, and fail below the floor in pyproject.toml"
+	@echo "make hooks  set up, and let git run lint, types and layers before each commit"
+	@echo "make release-check  build what is published in dist/, install it into an empty environment and try it there"
 	@echo "make tutorials  run the tutorials and draw their pictures anew, into docs/tutorials/images"
 	@echo "make docs   set up, run the examples and build the documentation site into site/, with every link checked"
 	@echo "make bench  set up and print the benchmarks (ratios measured side by side)"
@@ -91,6 +96,30 @@ docs: $(DOCS_READY)
 	$(BIN)/python tools/check_site.py site
 	@echo "site/index.html is the documentation"
 
+coverage: $(READY)
+	rm -rf .cache/coverage
+	$(BIN)/coverage run -m pytest -n auto --dist loadscope --basetemp=.cache/pytest
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+hooks: $(READY)
+	$(BIN)/pre-commit install
+
+$(RELEASE_READY): pyproject.toml
+	@mkdir -p .cache/tmp
+	rm -rf $(RELEASE)
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/$(SCRIPTS)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(RELEASE)/$(SCRIPTS)/python -m pip install --quiet --group release
+	@touch $(RELEASE_READY)
+
+# `make release-check TAG=v1.2.3` also checks that this is the version that is built and that the changelog has it.
+release-check: $(RELEASE_READY)
+	rm -rf dist
+	$(RELEASE)/$(SCRIPTS)/python -m build --outdir dist
+	$(RELEASE)/$(SCRIPTS)/twine check --strict dist/*
+	$(RELEASE)/$(SCRIPTS)/python tests/release.py dist
+
 bench: $(READY)
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/oracles.py
@@ -103,4 +132,4 @@ bench-peers: $(READY)
 
 clean:
 	rm -rf site docs/gallery docs/changelog.md docs/contributing.md docs/reference/command-line.md
-	rm -rf $(VENV) $(OLDEST) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache demo
+	rm -rf $(VENV) $(OLDEST) $(RELEASE) .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache demo dist

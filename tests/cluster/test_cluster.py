@@ -50,6 +50,11 @@ def workers(n_workers, folder):
         yield client
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    monkeypatch.setattr(runner, "PATIENCE_SECONDS", 600.0)  # a busy machine is slow to start a worker again
+
+
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     with workers(2, tmp_path_factory.mktemp("two")) as client:

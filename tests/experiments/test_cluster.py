@@ -61,6 +61,11 @@ def local_cluster(folder, *, n_workers=2, threads_per_worker=1):
         yield cluster
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    monkeypatch.setattr(dask_runner, "PATIENCE_SECONDS", 600.0)  # a busy machine is slow to start a worker again
+
+
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory):
     with local_cluster(tmp_path_factory.mktemp("dask")) as cluster:
