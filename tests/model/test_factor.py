@@ -25,16 +25,16 @@ def gram(root):
 
 @given(st.lists(st.integers(0, 90), max_size=12), st.sampled_from([(), (2,)]))
 @settings(max_examples=60, deadline=None)
-def test_a_sum_is_the_sum_of_its_rows_whichever_of_them_wait(sizes, batch):
+def test_a_sum_is_the_sum_of_its_rows_whichever_of_them_are_buffered(sizes, batch):
     rng = np.random.default_rng(len(sizes))
     total, everything = empty_sum(batch), np.zeros((*batch, D + 1, D + 1))
     for size in sizes:
         rows = rows_of(rng, size, batch=batch)
         total, everything = total.add(rows), everything + gram(rows)
-        assert total.waiting.shape[-2] <= BUFFERED_ROWS
-        assert np.allclose(gram(total.folded_root) + gram(total.waiting), everything)
+        assert total.buffered.shape[-2] <= BUFFERED_ROWS
+        assert np.allclose(gram(total.folded) + gram(total.buffered), everything)
         assert np.allclose(gram(total.root), everything)
-        assert total.has_buffered_rows == (total.waiting.shape[-2] > 0)
+        assert (total.n_buffered > 0) == (total.buffered.shape[-2] > 0)
 
 
 def test_the_inverse_holds_the_inverse_root_and_the_estimate():
@@ -69,7 +69,7 @@ def test_rows_are_added_to_the_triangle_where_that_is_exact_enough(scale, one_by
         solved, exact = before.after(rows, seen, RIDGE), Factor.of(seen, RIDGE)
         quick = stacked_root(before.triangle, rows)
         added += np.array_equal(solved.triangle, quick) and not np.array_equal(quick, exact.triangle)
-        assert seen.has_buffered_rows or np.array_equal(solved.triangle, exact.triangle)
+        assert seen.n_buffered or np.array_equal(solved.triangle, exact.triangle)
         widths, exactly = (row_norms(probes @ each.inverse[:, :-1]) for each in (solved, exact))
         assert np.abs(widths / exactly - 1).max() <= 1e-9
     assert (added > 100) == one_by_one
@@ -94,7 +94,7 @@ def test_learners_of_a_batch_that_differ_in_size_are_as_if_alone(ridge, seen):
         X[2] *= t != 1  # so that it learns nothing while the first does
         batch = batch.learn(X, r)
         alone = [state.learn(x, y) for state, x, y in zip(alone, X, r, strict=True)]
-        steady.add(tuple(state._solved.steady for state in alone))
+        steady.add(tuple(state._factor.steady for state in alone))
         for i, state in enumerate(alone):
             assert np.array_equal(batch[i].inverse_root, state.inverse_root)
             assert np.array_equal(batch[i].theta, state.theta)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from armful import FileFormatError, PrecisionError, RidgeState
 from armful.model import _provenance as sources
-from armful.model._observations import FEW, LEARNED_AT_A_TIME
+from armful.model._observations import FEW, ROWS_PER_QR
 from armful.testing._expectations import expect_close
 
 
@@ -116,7 +116,7 @@ def test_learning_nothing_changes_nothing():
     assert_alike(state.learn(np.zeros((0, 2)), []), state)
 
 
-@pytest.mark.parametrize("n", [FEW + 1, LEARNED_AT_A_TIME + 1, 2 * LEARNED_AT_A_TIME + 3])
+@pytest.mark.parametrize("n", [FEW + 1, ROWS_PER_QR + 1, 2 * ROWS_PER_QR + 3])
 @pytest.mark.parametrize("batch", [(), (2,)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_of_many_rows_every_one_is_learned_once(n, batch, weighted):

@@ -1,5 +1,7 @@
 """One process, threads, memory, disk: the same choice."""
 
+import pickle
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,6 +9,7 @@ from pyarrow import parquet
 
 from armful import Table
 from armful.scan import _threads as threads
+from armful.tables._store import Store
 from armful.tables.parquet import ParquetTable
 from armful.testing import ArmsContract
 
@@ -74,3 +77,32 @@ class TestParquet(OnDisk):
         parquet.write_table(columns[:3100], folder / "a.parquet", row_group_size=1000)
         parquet.write_table(columns[3100:], folder / "b.parquet")
         return ParquetTable(folder)
+
+
+class Halves(Store):
+    """Two matrices one after the other, with nothing but what a store must define."""
+
+    def __init__(self, top, bottom):
+        self.halves = top, bottom
+        self.n_arms, self.n_features = len(top) + len(bottom), top.shape[1]
+        self.block_rows = 5000
+
+    def rows(self, begin, end):
+        return np.concatenate(self.halves)[begin:end]
+
+    def take(self, indices):
+        return np.concatenate(self.halves)[indices]
+
+
+class TestAStoreOfOneOwn(ArmsContract):
+    def arms(self, X):
+        return Table(Halves(X[:7000], X[7000:]))
+
+    def test_it_can_be_pickled_and_has_no_ids(self):
+        X = np.random.default_rng(0).standard_normal((20, 3))
+        table = pickle.loads(pickle.dumps(Table(Halves(X[:5], X[5:]))))
+        assert np.array_equal(table.take([7, 3]), X[[7, 3]])
+        assert table.ids is None
+        assert table.ids_of([0]) is None
+        with pytest.raises(ValueError, match="has no ids"):
+            table.indices_of([1])

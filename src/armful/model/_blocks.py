@@ -98,6 +98,11 @@ def lengths_and_last(columns: FloatArray, rows: FloatArray) -> Results:
     return product[..., -1, :].copy(), np.sqrt(squares, out=squares)
 
 
+def first_column(columns: FloatArray, rows: FloatArray) -> Results:
+    """Return the first column of the product: a kernel."""
+    return (product_of(columns, rows)[..., 0, :].copy(),)
+
+
 def product_of(columns: FloatArray, rows: FloatArray, n_threads: tuple[int, ...] | None = None) -> FloatArray:
     """Return `columns @ rows`, `(..., m, d)` times `(..., d, n)`, equal where columns of `rows` are equal.
 

@@ -1,4 +1,4 @@
-"""The ridge regression solved: a triangle and its inverse, off which estimates and widths are read."""
+"""The factor of the ridge regression: a triangle and its inverse, which give estimates and widths."""
 
 import math
 from collections.abc import Callable
@@ -16,21 +16,21 @@ from armful.model._qr import SumOfSquares, diagonal, frozen, inverted, product_o
 EPSILON = float(np.finfo(np.float64).eps)
 
 LARGEST_WIDTH_ERROR = 1e-6
-"""A state whose widths may be off by more than this, relatively, is refused."""
+"""A state whose widths may have a larger relative error is refused."""
 
 BoolArray = NDArray[np.bool_]
 
 SAME = 1e-6
-"""Triangles that differ by no more than this, relative to their columns, are the same."""
+"""Triangles that differ by no more than this, relative to their columns, are taken to be the same."""
 
 STEADY = 1e7
-"""Up to this square of a condition number rows may be added to the triangle itself, see `Factor.after`."""
+"""The largest squared condition number at which rows may be appended to the triangle, see `Factor.after`."""
 
 
 class Factor:
-    """`triangle`: `[[R, z], [0, rho]]`, `R'R = V`, `R theta = z`, `rho^2` the residual; batched by leading axes.
+    """`triangle`: `[[R, z], [0, rho]]` with `R'R = V`, `R theta = z` and the residual `rho^2`; batched by leading axes.
 
-    `inverse`: `[[R^-1, theta], [0, -1]]`, if it is known; the inverse of V would lose digits.
+    `inverse`: `[[R^-1, theta], [0, -1]]`, computed if it is not given; the inverse of V would lose digits.
     """
 
     def __init__(self, triangle: FloatArray, inverse: FloatArray | None = None) -> None:
@@ -41,37 +41,37 @@ class Factor:
             inverse = inverted(inverse)
         self._inverse = frozen(inverse)
         self.squared_condition = product_of_squares(self.triangle[..., :-1], self._inverse[..., :-1])
-        """Not less than the square of the condition number of R with its columns scaled to length 1, `(...)`."""
+        """An upper bound on the squared condition number of R with columns scaled to length 1, `(...)`."""
         self.steady = self.squared_condition <= STEADY
-        """Where few rows at a time may be added, `(...)`; by the features alone, whatever the unit of the rewards."""
+        """Whether rows may be appended, `(...)`; it depends on the features alone, not on the unit of the rewards."""
 
     @classmethod
-    def of(cls, seen: SumOfSquares, ridge: float) -> Self:
-        """From the rows `[x r]` that were seen, the ridge last: then rounding errs widths by `(eps * condition)^2`."""
-        *batch, _, size = seen.root.shape
-        return cls(stacked_root(seen.root, ridge_root(size, ridge, tuple(batch)), triangle=True))
+    def of(cls, total: SumOfSquares, ridge: float) -> Self:
+        """Return the factor of a sum with the ridge, which comes last: then widths err by `(eps * condition)^2`."""
+        *batch, _, size = total.root.shape
+        return cls(stacked_root(total.root, ridge_root(size, ridge, tuple(batch)), triangle=True))
 
-    def after(self, rows: FloatArray, seen: SumOfSquares, ridge: float) -> Self:
-        """The same after also seeing `rows`; `seen` holds them already.
+    def after(self, rows: FloatArray, total: SumOfSquares, ridge: float) -> Self:
+        """Return the factor after also learning `rows`, which `total` contains already.
 
-        They are added to the triangle where its condition number is small and it was made anew not long ago: that errs
-        by only `eps * condition` each time, 2e-10 in all, and costs half.
+        While the condition number is small and `total` buffers them, they are appended to the triangle. That takes
+        half the time of a new factor and errs by only `eps * condition` each time, 2e-10 in all.
         """
-        if not (seen.has_buffered_rows and _any(self.steady)):
-            return self.of(seen, ridge)
+        if not (total.n_buffered and _any(self.steady)):
+            return self.of(total, ridge)
         quick = type(self)(stacked_root(self.triangle, rows))
         steady = self.steady & quick.steady
         if _all(steady):
             return quick
-        exact = self.of(seen, ridge)
+        exact = self.of(total, ridge)
         return type(self)(np.where(np.asarray(steady)[..., None, None], quick.triangle, exact.triangle))
 
     def map(self, change: Callable[[FloatArray], FloatArray]) -> Self:
-        """The same for a part of the batch, or for many."""
+        """Return the factor with both arrays changed, say to a part of its batch."""
         return type(self)(change(self.triangle), change(self._inverse))
 
     def is_like(self, triangle: FloatArray) -> bool:
-        """Whether another triangle is this one to rounding; rows may have the other sign."""
+        """Return whether another triangle equals this one but for rounding and the signs of rows."""
         lengths = row_norms(np.swapaxes(self.triangle, -1, -2))[..., None, :]
         return bool((np.abs(_rows_positive(triangle) - _rows_positive(self.triangle)) <= SAME * lengths).all())
 
@@ -86,12 +86,12 @@ class Factor:
         return self._inverse[..., :-1, :]
 
     def refuse_lost_ridge(self, ridge: float) -> None:
-        """Raise where rounding in the QR has grown to the size of the ridge.
+        """Raise `PrecisionError` if rounding errors of the QR have reached the size of the ridge.
 
-        QR errs by eps relative to each column, which tilts every direction by eps * c, c the condition number with
-        the columns scaled to length 1 (so that mere units do not count), and a width by (eps * c)^2. That is so in
-        directions that only the ridge holds; one that is held by small rows beside large ones in the same columns
-        errs by up to eps * c, so by 1e-3 at the very worst.
+        QR errs by eps relative to each column. That tilts every direction by eps * c, with c the condition number after
+        scaling the columns to length 1 (so that units do not count), and changes a width by (eps * c)^2. That holds in
+        directions that only the ridge determines; one that small rows determine beside large ones in the same columns
+        errs by up to eps * c, by 1e-3 at worst.
         """
         rewards = self.triangle[..., -1]
         exact = _all(EPSILON**2 * self.squared_condition <= LARGEST_WIDTH_ERROR)
@@ -111,7 +111,7 @@ class Factor:
 
 
 def refuse_overflow(rows: FloatArray, *results: FloatArray) -> None:
-    """A NaN or infinite feature shows in the results, which are fewer to look at than the features."""
+    """Raise if a result is not finite, as it is for a NaN or infinite feature; results are fewer than features."""
     if math.isfinite(np.vdot(results[0], results[-1])) or all(checks.all_finite(result) for result in results):
         return
     checks.refuse_not_finite("features", rows)
@@ -119,7 +119,7 @@ def refuse_overflow(rows: FloatArray, *results: FloatArray) -> None:
 
 
 def _rows_positive(triangle: FloatArray) -> FloatArray:
-    """The same with no negative number on the diagonal: the only such root of what is squared."""
+    """Return the same root with no negative number on its diagonal, which makes it unique."""
     return np.where(diagonal(triangle) < 0, -1.0, 1.0)[..., None] * triangle
 
 

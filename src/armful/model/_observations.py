@@ -1,4 +1,4 @@
-"""Rows as they are learned: those that count for more or less than one, those whose noise is shared, and very many."""
+"""Observations before they are learned: checked, weighted, whitened for shared noise, and reduced if very many."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,15 +8,27 @@ from armful.checks import FloatArray
 from armful.errors import PrecisionError
 from armful.model._qr import stacked_root
 
-LEARNED_AT_A_TIME = 2048
-"""Rows that go into one QR: from a million rows, one of all of them would need several times their memory."""
+ROWS_PER_QR = 2048
+"""The largest number of rows in one QR: one of a million rows would need several times their memory."""
 
 FEW = 64
-"""Up to so many rows, or two for each feature, are learned as they are; of more, first a root is made."""
+"""Up to this many rows, or two per feature, are learned as they are; more are first reduced to a root."""
+
+
+def check_rewards(X: FloatArray, rewards: ArrayLike, batch: tuple[int, ...]) -> FloatArray:
+    """Return a reward for each row of `X`, refused if their number or the leading axes differ."""
+    r = checks.floats("rewards", rewards)
+    if r.shape != X.shape[:-1]:
+        raise ValueError(
+            f"rewards must have shape {X.shape[:-1]}, one for each row of features, got {checks.shape_of(r)}"
+        )
+    if X.shape[:-2] != batch:
+        raise ValueError(f"features must have the leading axes {batch} of the state, got {X.shape[:-2]}")
+    return r
 
 
 def check_weights(weights: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """A weight for each row, none negative."""
+    """Return weights as an array of this shape, refused if one is negative."""
     w = checks.floats("weights", weights)
     if w.shape != shape:
         raise ValueError(f"weights must have shape {shape}, one for each row of features, got {checks.shape_of(w)}")
@@ -27,7 +39,7 @@ def check_weights(weights: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
 
 
 def total_weight(n: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return `n` and all weights `(..., k)` added up, refused where that leaves float64."""
+    """Return `n` plus the sum of the weights `(..., k)`, refused if it overflows."""
     with np.errstate(over="ignore"):
         total = np.asarray(n + weights.sum(axis=-1))
     if not checks.all_finite(total):
@@ -36,12 +48,12 @@ def total_weight(n: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def whiten(rows: FloatArray, weights: FloatArray, shock: float) -> FloatArray:
-    """Rows times a square root of `W = (diag(1/w) + shock 11')^-1`, so that their plain sum is the weighted one.
+    """Return rows times a square root of `W = (diag(1/w) + shock 11')^-1`, so that their plain sum is the weighted one.
 
     W = D (I + shock q q')^-1 D with q = sqrt(w), D = diag(q), and (I + shock q q')^-1 = (I - c q q')^2.
     """
     q = np.sqrt(weights)[..., None]  # (..., k, 1)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused when it is learned
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is refused by learn
         scaled = q * rows
         if shock == 0:
             return scaled
@@ -51,20 +63,20 @@ def whiten(rows: FloatArray, weights: FloatArray, shock: float) -> FloatArray:
 
 
 def rows_to_learn(X: FloatArray, r: FloatArray, weights: FloatArray | None, shock: float) -> FloatArray:
-    """Rows whose sum of squares is that of `[x r]`, weighted; not many more than features."""
+    """Return rows whose sum of squares is the weighted one of `[x r]`; not many more rows than features."""
     k, d = X.shape[-2:]
     if shock > 0:  # all rows at once: each depends on the others
-        return whiten(_beside(X, r), np.ones(r.shape) if weights is None else weights, shock)
+        return whiten(_with_rewards(X, r), np.ones(r.shape) if weights is None else weights, shock)
     if k <= max(FEW, 2 * d):
-        return _beside(X, r) if weights is None else whiten(_beside(X, r), weights, 0.0)
+        return _with_rewards(X, r) if weights is None else whiten(_with_rewards(X, r), weights, 0.0)
     root = np.zeros((*X.shape[:-2], d + 1, d + 1))
-    for begin in range(0, k, LEARNED_AT_A_TIME):
-        part = slice(begin, begin + LEARNED_AT_A_TIME)
-        rows = _beside(X[..., part, :], r[..., part])
+    for begin in range(0, k, ROWS_PER_QR):
+        part = slice(begin, begin + ROWS_PER_QR)
+        rows = _with_rewards(X[..., part, :], r[..., part])
         root = stacked_root(root, rows if weights is None else whiten(rows, weights[..., part], 0.0))
     return root
 
 
-def _beside(X: FloatArray, rewards: FloatArray) -> FloatArray:
-    """Each row of features with its reward."""
+def _with_rewards(X: FloatArray, rewards: FloatArray) -> FloatArray:
+    """Return each row of features with its reward appended."""
     return np.concatenate([X, rewards[..., None]], axis=-1)

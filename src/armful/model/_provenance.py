@@ -1,17 +1,17 @@
-"""Which observations a state holds: enough to tell when two states hold the same ones."""
+"""Which observations a state holds, as far as it takes to see that two states hold the same ones."""
 
 import secrets
 
 Sources = frozenset[int]
-"""A random number for each state in which learning began and that is part of the sum; none before that."""
+"""A random number for each state that learned first and was then merged into this one; none before learning."""
 
 NO_SOURCES: Sources = frozenset()
 MOST_SOURCES = 10_000
-"""Of more, merged over the years, those of the last state are not remembered any more."""
+"""If a merge would exceed it, the sources of the second state are dropped."""
 
 
 def begun(sources: Sources) -> Sources:
-    """Return the sources after learning: what learned before stays one source, however much it learns."""
+    """Return the sources after learning: a new one if there were none."""
     return sources or frozenset((secrets.randbits(63),))
 
 

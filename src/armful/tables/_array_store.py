@@ -1,7 +1,8 @@
 """Features and ids that are in memory."""
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,9 @@ class ArrayStore(Store):
         if float32_copy and X.dtype == np.float64 and not _is_memory_mapped(X):
             with np.errstate(over="ignore"):
                 self._float32 = X.astype(np.float32)
+
+    def __reduce__(self) -> tuple[Callable[..., "ArrayStore"], tuple[Any, ...]]:
+        return partial(ArrayStore, float32_copy=self.float32_copy, columns=self.columns), (self.X, self.ids)
 
     def rows(self, begin: int, end: int) -> NDArray[Any]:
         return self._rows[begin:end]

@@ -1,6 +1,5 @@
 """What a table reads its features and ids from."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,16 +22,16 @@ def rows_per_block(n_features: int) -> int:
 
 
 class Store(Rows):
-    """Rows with the further attributes of a table."""
+    """Rows with the further attributes of a table; `Table(store)` is a table of any subclass."""
 
-    dtype: np.dtype[Any]
-    columns: list[str] | None
-    has_ids: bool
+    dtype: np.dtype[Any] = np.dtype(np.float64)
+    columns: list[str] | None = None
+    has_ids: bool = False
     path: Path | None = None
 
-    @abstractmethod
     def ids_at(self, indices: IntArray) -> NDArray[Any]:
-        """Return the ids of the arms at `indices`, `(k,)`, of a store that has ids."""
+        """Return the ids of the arms at `indices`, `(k,)`; a store with `has_ids` must define it."""
+        raise NotImplementedError(f"{type(self).__name__} has no ids")
 
 
 def joined_in_order(parts: Sequence[NDArray[Any]], positions: Sequence[IntArray]) -> NDArray[Any]:

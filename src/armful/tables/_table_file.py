@@ -27,7 +27,7 @@ import stat
 import struct
 import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import pairwise
@@ -161,6 +161,9 @@ class TableFile(Store):
         self._begins, self._text = sections.get("id_begins"), sections.get("id_text")
         self.has_ids = self._ids is not None or self._begins is not None
 
+    def __reduce__(self) -> tuple[Callable[..., "TableFile"], tuple[Any, ...]]:
+        return _reopen, (self.path.absolute(), self.identity)
+
     def refuse_changed(self) -> None:
         self._file.refuse_changed()
 
@@ -204,6 +207,13 @@ class TableFile(Store):
             return _decode_strings(text, offsets[within], offsets[within + 1])
         except UnicodeDecodeError:
             raise FileFormatError(f"{self.path} has ids that are not UTF-8: build it again from its source") from None
+
+
+def _reopen(path: Path, identity: str) -> TableFile:
+    file = TableFile(path)
+    if file.identity != identity:
+        raise FileFormatError(f"{path} is another table by now: open the new one, and start over with it")
+    return file
 
 
 def _decode_strings(text: Bytes, begins: IntArray, ends: IntArray) -> NDArray[Any]:

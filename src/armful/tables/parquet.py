@@ -99,8 +99,6 @@ class _RowGroup:
 class _ParquetStore(Store):
     """Row groups one after the other. source: the name of the files. first: the index of the first row among all."""
 
-    dtype = np.dtype(np.float64)
-
     def __init__(self, groups: Sequence[_RowGroup], selection: ColumnSelection, source: str, first: int = 0) -> None:
         self._groups, self._selection, self.source, self._first = groups, selection, source, first
         self._ends = np.concatenate([[0], np.cumsum([group.n_rows for group in groups])])

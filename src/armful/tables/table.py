@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armful.checks import FloatArray, IntArray
-from armful.errors import FileFormatError
-from armful.tables._array_store import ArrayStore, wrapped
+from armful.tables._array_store import wrapped
 from armful.tables._csv import Dialect
 from armful.tables._ids import find_ids, id_array
 from armful.tables._store import Store, check_indices
@@ -178,11 +177,7 @@ class Table(Rows):
         return f"Table(n_arms={self.n_arms}, n_features={self.n_features}, dtype={self.dtype}, {where})"
 
     def __reduce__(self) -> tuple[Callable[..., "Table"], tuple[Any, ...]]:
-        store = self._store
-        if isinstance(store, TableFile):
-            return _reopen, (type(self), store.path.absolute(), store.identity)
-        assert isinstance(store, ArrayStore)
-        return _rewrap, (type(self), store.X, store.ids, store.float32_copy, store.columns)
+        return type(self), (self._store,)
 
     @property
     def blocks(self) -> list[slice]:
@@ -286,16 +281,3 @@ def _path(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise ValueError(f"path must be the name of a file, got {type(path).__name__}")
     return Path(path)
-
-
-def _rewrap(
-    kind: type[Table], X: NDArray[Any], ids: NDArray[Any] | None, float32_copy: bool, columns: list[str] | None
-) -> Table:
-    return kind(ArrayStore(X, ids, float32_copy=float32_copy, columns=columns))
-
-
-def _reopen(kind: type[Table], path: Path, identity: str) -> Table:
-    store = TableFile(path)
-    if store.identity != identity:
-        raise FileFormatError(f"{path} is another table by now: open the new one, and start over with it")
-    return kind(store)
