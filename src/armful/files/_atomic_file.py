@@ -99,7 +99,7 @@ def replacing(path: Path) -> Iterator[PartFile]:
             if not HAS_LOCKS and part is not None and target.exists():
                 sentence = f"{path} is open, and this system cannot replace open files: close it, or give another name"
                 raise with_message(error, sentence) from error
-            raise with_message(error, f"no right to write in {target.parent}: give another folder") from error
+            raise with_message(error, f"no permission to write in {target.parent}: give another folder") from error
         raise
 
 
@@ -121,7 +121,7 @@ def real_target(path: Path) -> Path:
             raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} to{linked}")
         mode = target.stat().st_mode if target.exists() else stat.S_IFREG
     except PermissionError as error:
-        raise with_message(error, f"no right to look into {path.parent}: give another folder") from error
+        raise with_message(error, f"no permission to look into {path.parent}: give another folder") from error
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{path} is a folder; give the name of a file in it")
     if not stat.S_ISREG(mode):

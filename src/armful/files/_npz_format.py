@@ -58,11 +58,11 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
     except FileFormatError:
         raise
     except FileNotFoundError:
-        raise FileNotFoundError(f"{path} is not there") from None
+        raise FileNotFoundError(f"{path} does not exist") from None
     except IsADirectoryError:
         raise IsADirectoryError(f"{path} is a folder; a file that armful saved is expected") from None
     except PermissionError:
-        raise PermissionError(f"there is no right to read {path}") from None
+        raise PermissionError(f"no permission to read {path}") from None
     except Exception:  # numpy, zipfile and zlib meet damage with a dozen kinds of exception
         raise FileFormatError(f"{path} is not an armful file, or it is damaged") from None
 

@@ -226,7 +226,7 @@ def _refuse_target(path: Path) -> None:
     try:
         start = _start(path) if path.exists() else b""
     except PermissionError as error:
-        raise with_message(error, f"no right to read {path}, which is there already: give another name") from error
+        raise with_message(error, f"no permission to read {path}, which is there already: give another name") from error
     if start and start != START_MARK:
         raise FileExistsError(f"{path} is there and is not an armful table: give another name, or remove it first")
 
