@@ -467,7 +467,7 @@ def test_a_file_that_a_worker_does_not_see_is_named(client, tmp_path, monkeypatc
     X = rows(2000)
     table = Table.build(X, tmp_path / "x.table", progress=False)
     (tmp_path / "x.table").rename(tmp_path / "moved.table")  # it stays open here
-    with pytest.raises(ValueError, match=r"^the worker at tcp://\S+ does not see a file, .*x.table is not there"):
+    with pytest.raises(ValueError, match=r"^the worker at tcp://\S+ does not see a file, .*x.table does not exist"):
         C2UCB(n_features=D).choose(table, TopK(5), client=client)
     columns = pa.table({f"x{i}": X[:, i] for i in range(D)})
     parquet.write_table(columns, tmp_path / "x.parquet")
@@ -479,9 +479,9 @@ def test_a_file_that_a_worker_does_not_see_is_named(client, tmp_path, monkeypatc
         C2UCB(n_features=D).choose(arms, TopK(5), client=client)
 
 
-def spoilt(shape, place):
+def spoilt(shape, position):
     values = np.ones(shape)
-    values[place] = np.nan
+    values[position] = np.nan
     return da.from_array(values, chunks=4)
 
 

@@ -58,7 +58,7 @@ def test_a_full_disk_names_the_cell_and_its_true_size(tmp_path, monkeypatch):
         sizes.append(len(data))
         no_room(self, data)
 
-    monkeypatch.setattr(atomic_file.Part, "write", no_room_for)
+    monkeypatch.setattr(atomic_file.PartFile, "write", no_room_for)
     with pytest.raises(OSError, match="No space left on device") as caught:
         run_cells([cell], tmp_path)
     assert str(caught.value).startswith(f"{path} could not be written")
@@ -73,7 +73,7 @@ def test_a_full_disk_names_every_other_file_too(tmp_path, monkeypatch, name):
 
     def full_for_one(path, data):
         if path.name == name:
-            monkeypatch.setattr(atomic_file.Part, "write", no_room)
+            monkeypatch.setattr(atomic_file.PartFile, "write", no_room)
         begin(path, data)
 
     for module in ("results", "_figures", "_comparison"):

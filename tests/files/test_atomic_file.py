@@ -189,7 +189,7 @@ for write in (policy.save, policy.state.save, lambda path: write_bytes(path, byt
 """
 
 
-def test_a_real_limit_of_the_system_is_told_with_the_size_of_the_file(tmp_path):
+def test_a_real_limit_of_the_system_is_reported_with_the_size_of_the_file(tmp_path):
     path = tmp_path / "file"
     lines = lines_of("-W", "error", "-c", FULL_DISK, str(path))
     sizes = ["63", "63", "292.97 KiB", "312.50 KiB"]  # the first two: 2 x 201 x 201 x 8 bytes and a header
@@ -238,7 +238,7 @@ def test_a_folder_that_may_not_be_written_to_is_named(tmp_path):
     closed.mkdir()
     closed.chmod(0o555)
     lines = lines_of("-c", READ_ONLY, str(closed), str(tmp_path / "open"))
-    assert lines == [f"{errno.EACCES} no right to write in .: give another folder"] * 2
+    assert lines == [f"{errno.EACCES} no permission to write in .: give another folder"] * 2
 
 
 # -- several at once -------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ def test_a_file_system_without_locks_is_written_to(tmp_path, monkeypatch, write)
 
 
 def test_a_file_that_is_open_is_named_where_it_cannot_be_replaced(tmp_path, monkeypatch):
-    """As on Windows: a table that is open cannot be built anew at the same place."""
+    """As on Windows: a table that is open cannot be built again at the same path."""
     path = tmp_path / "arms"
     path.write_bytes(b"old")
 

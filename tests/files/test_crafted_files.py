@@ -60,8 +60,8 @@ def rewritten(content, path, *, header=None, members=None, raw=None, compression
     """The file with changes: keys of its JSON header, its members (bytes, or None for none), its header as it is."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         inside = {name: archive.read(name) for name in archive.namelist()}
-    told = json.loads(str(np.load(io.BytesIO(inside["header.json.npy"]))))
-    inside["header.json.npy"] = npy(np.array(json.dumps(told | (header or {})) if raw is None else raw))
+    header_values = json.loads(str(np.load(io.BytesIO(inside["header.json.npy"]))))
+    inside["header.json.npy"] = npy(np.array(json.dumps(header_values | (header or {})) if raw is None else raw))
     inside |= members or {}
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, data in inside.items():

@@ -91,9 +91,9 @@ def test_a_file_cut_anywhere_is_refused(tmp_path):
 
 def test_a_flipped_byte_is_refused_or_changes_nothing(tmp_path):
     whole = written(tmp_path / "file").read_bytes()
-    for place in range(0, len(whole), 3):
+    for position in range(0, len(whole), 3):
         damaged = bytearray(whole)
-        damaged[place] ^= 0x55
+        damaged[position] ^= 0x55
         (tmp_path / "damaged").write_bytes(damaged)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zipfile may warn of a name; what is read counts
@@ -150,13 +150,13 @@ def test_headers_of_others_are_refused(tmp_path):
     )
 
 
-def test_a_place_where_no_file_can_be_is_named_as_the_user_named_it(tmp_path):
+def test_a_path_where_no_file_can_be_is_named_as_given(tmp_path):
     policy = armful.C2UCB(n_features=2)
     with pytest.raises(IsADirectoryError, match=rf"^{tmp_path} is a folder; give the name of a file in it$"):
         policy.save(tmp_path)
     with pytest.raises(FileNotFoundError, match=rf"^there is no folder {tmp_path}/none to write p.npz to$"):
         policy.save(tmp_path / "none" / "p.npz")
-    with pytest.raises(FileNotFoundError, match=rf"^{tmp_path}/p.npz is not there$"):
+    with pytest.raises(FileNotFoundError, match=rf"^{tmp_path}/p.npz does not exist$"):
         armful.load(tmp_path / "p.npz")
     with pytest.raises(IsADirectoryError, match=rf"^{tmp_path} is a folder; a file that armful saved is expected$"):
         armful.load(tmp_path)

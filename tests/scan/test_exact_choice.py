@@ -140,7 +140,7 @@ def test_rows_that_come_and_go_and_a_policy_saved_and_loaded(tmp_path_factory, s
         X = np.concatenate([X[~gone], rng.standard_normal((300, 4))])
 
 
-def test_remembered_widths_leave_few_arms_to_score(monkeypatch):
+def test_cached_widths_leave_few_arms_to_score(monkeypatch):
     rng = np.random.default_rng(0)
     X, theta = rng.standard_normal((20_000, 8)), rng.standard_normal(8)
     policy, table = C2UCB(n_features=8, radius=1.0, seed=0), Table.wrap(X)
@@ -167,7 +167,7 @@ def test_a_screen_in_float32_leaves_little_more_than_the_chosen_arms_to_score(mo
     assert sum(scored) < 300
 
 
-def test_nothing_is_remembered_of_an_array_that_may_change():
+def test_nothing_is_cached_of_an_array_that_may_change():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 3))
     policy = C2UCB(n_features=3, radius=1.0, seed=0)
@@ -177,7 +177,7 @@ def test_nothing_is_remembered_of_an_array_that_may_change():
         X *= 1 + 9 * rng.random((3000, 1))
 
 
-def test_two_policies_and_two_tables_do_not_share_what_is_remembered():
+def test_two_policies_and_two_tables_do_not_share_a_cache():
     rng = np.random.default_rng(0)
     tables = [rng.standard_normal((2000, 3)), 10 * rng.standard_normal((2000, 3))]
     wrapped = [Table.wrap(X) for X in tables]
@@ -319,7 +319,7 @@ def test_what_does_not_scale_works_on_a_smaller_table():
     assert set(policy.choose(Table.wrap(X), TopK(3), objective=diverse).indices) == set(wanted)
 
 
-def test_a_policy_that_changes_how_arms_are_scored_does_not_inherit_the_promise():
+def test_a_policy_with_a_score_of_its_own_does_not_inherit_armwise():
     class Contrary(C2UCB):
         def score(self, arms, k):
             return -arms.mean_and_width[1]
@@ -331,7 +331,7 @@ def test_a_policy_that_changes_how_arms_are_scored_does_not_inherit_the_promise(
         assert_plain(policy, arms, X, TopK(5))
 
 
-def test_a_constraint_that_changes_what_is_best_does_not_inherit_the_promise():
+def test_a_constraint_with_a_best_of_its_own_is_not_solved_by_rank():
     class Worst(TopK):
         def best(self, scores, X=None, rng=None):
             return super().best(-np.asarray(scores), X, rng)
@@ -357,7 +357,7 @@ def test_means_of_a_float32_table_beyond_float32_are_not_taken_for_small_ones():
         policy.learn(choice.features, 1e30 * rng.standard_normal(50))
 
 
-def test_a_policy_that_cannot_be_told_from_others_remembers_nothing():
+def test_a_policy_that_is_not_hashable_caches_nothing():
     class Equal(C2UCB):
         def __eq__(self, other):
             return True
@@ -418,7 +418,7 @@ def test_an_explanation_does_not_read_all_features(tmp_path):
     assert "X" not in vars(choice._problem.arms)
 
 
-def test_what_was_interrupted_is_forgotten(monkeypatch):
+def test_an_interrupted_round_drops_the_cache(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 3))
     policy, table = C2UCB(n_features=3, radius=1.0, seed=0), Table.wrap(X)
@@ -444,7 +444,7 @@ def test_what_was_interrupted_is_forgotten(monkeypatch):
     assert_plain(policy, table, X, TopK(20))
 
 
-def test_another_thread_does_not_share_what_is_in_use():
+def test_another_thread_does_not_share_a_cache_in_use():
     table, policy = Table.wrap(np.ones((2000, 2))), C2UCB(n_features=2, seed=0)
     with borrow_cache(table, policy) as mine, borrow_cache(table, policy) as other:
         assert mine is not other
@@ -495,7 +495,7 @@ def test_a_small_table_changed_in_place_is_refused(tmp_path, monkeypatch, many_a
         C2UCB(n_features=2, seed=0).choose(table, TopK(3))
 
 
-def test_arms_that_float32_does_not_tell_apart_are_told_apart():
+def test_arms_that_are_equal_in_float32_are_ranked_in_float64():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.standard_normal((50, 6)), 60, axis=0) * (1 + 1e-11 * rng.standard_normal((3000, 6)))
     policy, table = C2UCB(n_features=6, radius=0.1, seed=0), Table.wrap(X)
@@ -516,7 +516,7 @@ def test_features_of_a_table_beyond_float32():
         policy.learn(choice.features, rng.standard_normal(50))
 
 
-def test_widths_that_rounding_may_spoil_are_not_remembered(monkeypatch):
+def test_inaccurate_widths_are_not_cached(monkeypatch):
     def refuse(*_):
         raise AssertionError("remembered")
 

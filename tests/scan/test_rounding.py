@@ -34,7 +34,7 @@ def test_float32_never_errs_by_more_than_is_allowed_for(d, n, spread, seed):
     assert (width <= high_width).all()
 
 
-def test_float32_is_worth_having():
+def test_float32_errors_are_small_enough_to_prune():
     rng = np.random.default_rng(0)
     state = learned(rng, 20, 1000, 1.0)
     assert Rounding.of(state, np.float32).width < 1e-3
@@ -42,7 +42,7 @@ def test_float32_is_worth_having():
 
 @settings(max_examples=150, deadline=None)
 @given(d=st.integers(1, 12), seed=st.integers(0, 2**32 - 1))
-def test_remembered_widths_stay_bounds_whatever_becomes_of_the_state(d, seed):
+def test_cached_widths_stay_bounds_under_any_change_of_the_state(d, seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((50, d)) * 10.0 ** rng.uniform(-2, 2, d)
     cache, state = TableCache(50), learned(rng, d, 5, 1.0)
@@ -62,7 +62,7 @@ def test_remembered_widths_stay_bounds_whatever_becomes_of_the_state(d, seed):
         assert (cache.width_bounds(0, 50) >= state.width(X)).all()
 
 
-def test_what_is_remembered_is_dropped_when_the_state_is_another():
+def test_cached_widths_are_dropped_when_the_state_is_another():
     cache, state = TableCache(4), RidgeState(n_features=2).learn(100 * np.eye(2), [1, 1])
     cache.update_to(state)
     cache.set_bounds(slice(0, 4), np.ones(4))

@@ -463,7 +463,7 @@ class TestRefusals:
 
     def test_a_source_that_may_not_be_read_is_said_to_be_so(self):
         with (
-            pytest.raises(PermissionError, match=r"^no right to read a.csv: ask its owner") as refused,
+            pytest.raises(PermissionError, match=r"^no permission to read a.csv: ask its owner") as refused,
             files.readable_errors("a.csv", "CSV"),
         ):
             raise PermissionError(errno.EACCES, "Permission denied")
@@ -480,14 +480,16 @@ class TestRefusals:
 
         monkeypatch.setattr(os, function, refuse)
         message = refusal(PermissionError, self.X, path)
-        assert message == f"no right to write in {path.parent}: give another folder"
+        assert message == f"no permission to write in {path.parent}: give another folder"
 
     def test_a_target_that_may_not_be_read_is_named(self, path, monkeypatch):
         def refuse(_):
             raise PermissionError(errno.EACCES, "Permission denied")
 
         monkeypatch.setattr(building, "_start", refuse)
-        assert refusal(PermissionError, self.X, path).startswith(f"no right to read {path}, which is there already")
+        assert refusal(PermissionError, self.X, path).startswith(
+            f"no permission to read {path}, which is there already"
+        )
 
     def test_ids_with_the_same_hash_are_no_repetition(self, path, monkeypatch):
         monkeypatch.setattr(building, "hash", len, raising=False)
@@ -549,7 +551,7 @@ class TestRefusals:
     def test_sources_that_cannot_be_read_are_named(self, tmp_path, path):
         (tmp_path / "a.parquet").write_bytes(b"no parquet" * 100)
         assert "a.parquet could not be read as Parquet" in refusal(FileFormatError, tmp_path / "a.parquet", path)
-        assert "nowhere.csv is not there" in refusal(FileNotFoundError, tmp_path / "nowhere.csv", path)
+        assert "nowhere.csv does not exist" in refusal(FileNotFoundError, tmp_path / "nowhere.csv", path)
         assert "foo://bar/x could not be read" in refusal(ValueError, "foo://bar/x", path)
 
     def test_a_damaged_page_of_parquet_is_named(self, tmp_path, path):
@@ -713,7 +715,7 @@ class TestAccidents:
         assert full_at > 5
         same(Table.open(path), self.X + 1, [f"c{i}" for i in range(N)])
 
-    def test_a_real_limit_of_the_system_is_told(self, path):
+    def test_a_real_limit_of_the_system_is_reported(self, path):
         build(self.X, path)
         code = """
 import resource, sys

@@ -50,7 +50,7 @@ class Polars:
 
 
 class Pandas(Polars):
-    """Columns by place; names may be anything, and stand twice."""
+    """Columns by position; names may be anything, and repeated."""
 
     def __init__(self, names, values):
         super().__init__(dict(enumerate(values)))

@@ -173,7 +173,7 @@ def test_what_is_no_table_of_numbers_is_refused(tmp_path):
     ):
         with pytest.raises(ValueError, match=sentence):
             ParquetTable(tmp_path / "x.parquet", **how)
-    with pytest.raises(FileNotFoundError, match=r"^\S+y.parquet is not there, expected a file"):
+    with pytest.raises(FileNotFoundError, match=r"^\S+y.parquet does not exist, expected a file"):
         ParquetTable(tmp_path / "y.parquet")
     with pytest.raises(
         ValueError, match=r"^source must be a Parquet file, a directory of them, a URI or a list of these, got Table"
@@ -204,7 +204,7 @@ def test_a_file_that_is_gone_is_named(tmp_path):
     parquet.write_table(columns_of(rows()), tmp_path / "x.parquet")
     table = ParquetTable(tmp_path / "x.parquet")
     (tmp_path / "x.parquet").unlink()
-    with pytest.raises(FileNotFoundError, match=r"^\S+x.parquet could not be read: it is not there any more$"):
+    with pytest.raises(FileNotFoundError, match=r"^\S+x.parquet could not be read: it does not exist any more$"):
         table.rows(0, 5)
 
 

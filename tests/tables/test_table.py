@@ -387,7 +387,7 @@ class TestFile:
             assert [zlib.crc32(piece) for piece in pieces] == part["crc32"]
         assert sum(part["bytes"] for part in footer["sections"].values()) == len(data) - 32 - length
 
-    def test_strings_are_read_by_their_places(self, tmp_path):
+    def test_strings_are_read_by_their_offsets(self, tmp_path):
         names = ["ann", "", "zoë", "日本"]
         on_disk(tmp_path, features(4), names)
         data = (tmp_path / "arms").read_bytes()
@@ -419,7 +419,7 @@ class TestFile:
 
     def test_a_missing_file_is_missing(self, tmp_path):
         message = refusal(FileNotFoundError, Table.open, tmp_path / "nowhere")
-        assert message.startswith(f"{tmp_path / 'nowhere'} is not there: build")
+        assert message.startswith(f"{tmp_path / 'nowhere'} does not exist: build")
 
     def test_what_is_no_path_is_refused(self):
         assert refusal(ValueError, Table.open, None) == "path must be the name of a file, got NoneType"
@@ -430,7 +430,7 @@ class TestFile:
             raise PermissionError(errno.EACCES, "Permission denied", "arms")
 
         monkeypatch.setattr(table_file.os, "open", refuse)
-        assert refusal(PermissionError, Table.open, "arms") == "no right to read arms: ask its owner"
+        assert refusal(PermissionError, Table.open, "arms") == "no permission to read arms: ask its owner"
 
     def test_what_is_no_table_is_refused(self, tmp_path):
         assert "is a directory" in refusal(FileFormatError, Table.open, tmp_path)
@@ -491,20 +491,20 @@ class TestFile:
             table = Table.open(path)
             return table.rows(0, 1300), table.ids
 
-        def notice(place, change):
+        def notice(position, change):
             damaged = bytearray(whole)
-            damaged[place] ^= change
+            damaged[position] ^= change
             path.write_bytes(damaged)
             assert str(path) in refusal(FileFormatError, read)
 
         length = struct.unpack("<Q", whole[-16:-8])[0]
-        for place in [*range(16), *range(len(whole) - 16 - length, len(whole))]:
-            notice(place, 0x41)
+        for position in [*range(16), *range(len(whole) - 16 - length, len(whole))]:
+            notice(position, 0x41)
 
         @SHORT
         @given(st.integers(0, len(whole) - 1), st.integers(1, 255))
-        def anywhere(place, change):
-            notice(place, change)
+        def anywhere(position, change):
+            notice(position, change)
 
         anywhere()
 

@@ -17,12 +17,14 @@ class Growth:
         self._finest = np.zeros(n_arms, dtype=np.int64) if ranks.of_arm is None else ranks.of_arm
         self._taken = [np.zeros_like(level.lower) for level in self._levels]
         self._left = np.ones(n_arms, dtype=bool)
+        self._groups = self._addable_and_needed()
 
     def add(self, arm: int) -> None:
         """Add an arm."""
         self._left[arm] = False
         for level, taken in zip(self._levels, self._taken, strict=True):
             taken[level.of_finest[self._finest[arm]]] += 1
+        self._groups = self._addable_and_needed()
 
     def exclude(self, arms: IntArray) -> None:
         """Never add these arms."""
@@ -30,11 +32,11 @@ class Growth:
 
     def addable(self) -> BoolArray:
         """Return the arms `(n_arms,)` after which every bound can still be met."""
-        return self._arms_of(self._addable_and_needed()[0])
+        return self._arms_of(self._groups[0])
 
     def needed(self) -> BoolArray | None:
         """Return the arms `(n_arms,)` of which one must still be added; None when the set is allowed as it is."""
-        addable, needed, lack = self._addable_and_needed()
+        addable, needed, lack = self._groups
         return self._arms_of(addable & needed) if lack else None
 
     def _arms_of(self, groups: BoolArray) -> BoolArray:

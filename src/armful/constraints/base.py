@@ -292,7 +292,7 @@ def check_restrictions(
     for name, arms in (("required", must), ("excluded", must_not)):
         if arms.size and (arms[0] < 0 or arms[-1] >= n_arms):
             raise ValueError(f"{name} arms must be from 0 to {n_arms - 1}, got {arms}")
-    both = np.intersect1d(must, must_not)
+    both = np.intersect1d(must, must_not, assume_unique=True)
     if both.size:
         raise UnmetRestriction(constraint, "", both, "is both required and excluded")
     return must, must_not

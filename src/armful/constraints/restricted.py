@@ -16,7 +16,6 @@ from armful.constraints.base import (
     Limit,
     Selection,
     UnmetRestriction,
-    check_restrictions,
     refuse_no_constraint,
 )
 from armful.randomness import as_generator
@@ -121,8 +120,7 @@ class _Restricted(Constraint):
     ) -> Selection:
         values = check_scores(scores)
         self._refuse_other_arms(values.size)
-        restrictions = self._restrictions(check_indices(required), check_indices(excluded))
-        must, must_not = check_restrictions(self, *restrictions, values.size)
+        must, must_not = self._restrictions(check_indices(required), check_indices(excluded))
         try:
             return self.constraint.best_given(values, as_generator(rng), required=must, excluded=must_not, X=X)
         except UnmetRestriction as error:

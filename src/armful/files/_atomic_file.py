@@ -1,4 +1,4 @@
-"""Replacing a file atomically: readers see the old content or the new one, whatever happens in between."""
+"""Replacing a file atomically: readers see the old content or the new one, never a mixture."""
 
 import errno
 import os
@@ -25,39 +25,44 @@ else:
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_SYNC = (errno.EACCES, errno.EINVAL, errno.ENOTSUP)
-"""What a folder says that may not be read, or of a file system that does not sync folders."""
+"""Errors of syncing a folder that may not be read, or a file system that does not sync folders."""
 LONG_NAME = 150
-"""In bytes. Of a longer name the part file takes a digest: most file systems end at 255."""
+"""In bytes. The part file of a longer name uses a digest of it: most file systems allow 255."""
 ABANDONED_SECONDS = 60.0
-"""Where there are no locks, a part file not written to for so long, that nobody has open, is nobody's."""
+"""Without locks, a part file that was not written to for so long counts as abandoned."""
 
 
-class Part:
-    """A file beside the one that it will replace.
+class PartFile:
+    """A temporary file in the folder of the file that it will replace.
 
-    path: where it is. descriptor: open for writing and reading. needs: how many bytes the whole file takes at least,
-    as far as its writer knows; it is said when the disk is full.
+    descriptor: open for writing and reading. needs: a lower bound on the size of the complete file in bytes, for the
+    message when the disk is full.
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path, self.descriptor, self.needs = path, descriptor, 0
 
     def close(self) -> None:
-        """Close it, once."""
+        """Close the file; closing it again does nothing."""
         if self.descriptor >= 0:
             descriptor, self.descriptor = self.descriptor, -1
             os.close(descriptor)
 
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data` at the end."""
-        view, done = memoryview(data), 0
-        while done < len(view):
-            done += os.write(self.descriptor, view[done:])
+        write_all(self.descriptor, data)
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Write all of `data` to an open file, by as many calls as it takes."""
+    view, done = memoryview(data), 0
+    while done < len(view):
+        done += os.write(descriptor, view[done:])
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Part]:
-    """Give a part file to write; it replaces the file at `path` if all goes well, and is removed if not.
+def replacing(path: Path) -> Iterator[PartFile]:
+    """Give a part file to write; it replaces the file at `path` on success and is removed on failure.
 
     A symbolic link stays, and the file that it points to is replaced, in its own folder. The mode and, where allowed,
     the owner of an existing file are kept. The process that writes holds a lock on its part file, so part files that
@@ -74,7 +79,7 @@ def replacing(path: Path) -> Iterator[Part]:
     part = None
     try:
         _remove_abandoned(target)
-        part = _created(target)
+        part = _create_part_file(target)
         try:
             yield part
             os.fsync(part.descriptor)
@@ -89,12 +94,12 @@ def replacing(path: Path) -> Iterator[Part]:
         _sync_folder(target.parent)
     except OSError as error:
         if error.errno in FULL:
-            raise with_message(error, _too_large(path, target, error, part)) from error
-        if error.errno in NO_RIGHT and _concerns(error, target, part):
+            raise with_message(error, _full_disk_message(path, target, error, part)) from error
+        if error.errno in NO_RIGHT and _is_about(error, target, part):
             if not HAS_LOCKS and part is not None and target.exists():
                 sentence = f"{path} is open, and this system cannot replace open files: close it, or give another name"
                 raise with_message(error, sentence) from error
-            raise with_message(error, f"no right to write in {target.parent}: give another folder") from error
+            raise with_message(error, f"no permission to write in {target.parent}: give another folder") from error
         raise
 
 
@@ -106,10 +111,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def real_target(path: Path) -> Path:
-    """Return the place that `path` leads to through links, refused if no regular file can be there.
-
-    Errors call it by the name that the user gave.
-    """
+    """Return the path behind symbolic links; raise OSError, with the name given, if no regular file can be there."""
     try:
         target = Path(os.path.realpath(path)) if path.is_symlink() else path
         if target.is_symlink():
@@ -119,7 +121,7 @@ def real_target(path: Path) -> Path:
             raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} to{linked}")
         mode = target.stat().st_mode if target.exists() else stat.S_IFREG
     except PermissionError as error:
-        raise with_message(error, f"no right to look into {path.parent}: give another folder") from error
+        raise with_message(error, f"no permission to look into {path.parent}: give another folder") from error
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{path} is a folder; give the name of a file in it")
     if not stat.S_ISREG(mode):
@@ -128,7 +130,7 @@ def real_target(path: Path) -> Path:
 
 
 def kind_of(mode: int) -> str:
-    """Return what it is that is no regular file, for a sentence."""
+    """Return the kind of something that is not a regular file, for an error message."""
     kinds = {stat.S_IFCHR: "device", stat.S_IFBLK: "device", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
     return kinds.get(stat.S_IFMT(mode), "special file")
 
@@ -145,28 +147,25 @@ def size_text(n_bytes: int) -> str:
     return f"{n_bytes} bytes"
 
 
-# -- inside ------------------------------------------------------------------------------------------
-
-
 def _prefix(target: Path) -> str:
     name = os.fsencode(target.name)
     return target.name if len(name) <= LONG_NAME else blake2b(name, digest_size=16).hexdigest()
 
 
-def _created(target: Path) -> Part:
-    """A part file that nobody else has, locked, with the mode that the target has or a new file would have."""
-    there = None
+def _create_part_file(target: Path) -> PartFile:
+    """Create and lock a part file with the mode of the target or, if there is none, of a new file."""
+    status = None
     with suppress(FileNotFoundError):
-        there = target.stat()
+        status = target.stat()
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     for _ in range(100):
         name = f"{_prefix(target)}.{os.getpid()}.{threading.get_native_id()}.{secrets.token_hex(4)}.part"
-        part = Part(target.with_name(name), -1)
-        with suppress(FileExistsError, BlockingIOError):  # another process took it for abandoned before it was locked
-            part.descriptor = os.open(part.path, flags, 0o666 if there is None else 0o600)
+        part = PartFile(target.with_name(name), -1)
+        with suppress(FileExistsError, BlockingIOError):  # another process removed it as abandoned before it was locked
+            part.descriptor = os.open(part.path, flags, 0o666 if status is None else 0o600)
             try:
                 if not _lock(part.descriptor) or _is_at(part):
-                    _take_over(there, part.descriptor)
+                    _copy_mode_and_owner(status, part.descriptor)
                     return part
             except BaseException:
                 _remove(part)
@@ -175,20 +174,20 @@ def _created(target: Path) -> Part:
     raise OSError(errno.EEXIST, f"no part file could be made beside {target}")
 
 
-def _take_over(there: os.stat_result | None, descriptor: int) -> None:
-    """Give the file behind the descriptor the mode of another and, as far as it is allowed, its owner."""
-    if there is None or not hasattr(os, "fchmod") or not hasattr(os, "fchown"):
+def _copy_mode_and_owner(status: os.stat_result | None, descriptor: int) -> None:
+    """Give an open file the mode of another and, if that is allowed, its owner."""
+    if status is None or not hasattr(os, "fchmod") or not hasattr(os, "fchown"):
         return
     ours = os.fstat(descriptor)
-    if (there.st_uid, there.st_gid) != (ours.st_uid, ours.st_gid):
+    if (status.st_uid, status.st_gid) != (ours.st_uid, ours.st_gid):
         with suppress(OSError):
-            os.fchown(descriptor, there.st_uid, there.st_gid)
+            os.fchown(descriptor, status.st_uid, status.st_gid)
     with suppress(OSError):  # some file systems have no modes
-        os.fchmod(descriptor, stat.S_IMODE(there.st_mode))
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock the file, or raise if another has the lock; where there are no locks it is False."""
+    """Lock the file and return True, or False if there are no locks; raise BlockingIOError if another has the lock."""
     if not HAS_LOCKS:
         return False
     try:
@@ -200,8 +199,7 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-def _remove(part: Part) -> None:
-    """Remove a part file that is not wanted any more."""
+def _remove(part: PartFile) -> None:
     with suppress(OSError):
         part.needs = max(part.needs, os.fstat(part.descriptor).st_size)
     if not HAS_LOCKS:
@@ -212,7 +210,7 @@ def _remove(part: Part) -> None:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what processes left behind that were killed while they wrote the same file: nobody holds their lock."""
+    """Remove part files of the same target whose lock nobody holds: their processes were killed."""
     pattern = re.compile(re.escape(_prefix(target)) + r"\.\d+\.\d+\.[0-9a-f]{8}\.part")
     with suppress(OSError):  # a folder that may be written to and not read
         for entry in [entry for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)]:
@@ -221,7 +219,7 @@ def _remove_abandoned(target: Path) -> None:
                     if time.time() - entry.stat().st_mtime > ABANDONED_SECONDS:
                         os.unlink(entry.path)
                     continue
-                part = Part(Path(entry.path), os.open(entry.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW))
+                part = PartFile(Path(entry.path), os.open(entry.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW))
                 try:
                     if _lock(part.descriptor) and _is_at(part):
                         part.path.unlink()
@@ -229,28 +227,28 @@ def _remove_abandoned(target: Path) -> None:
                     part.close()
 
 
-def _is_at(part: Part) -> bool:
-    """Whether the open file still has this name: it may have replaced its target, or be removed."""
+def _is_at(part: PartFile) -> bool:
+    """Return whether the open file still has this name: it may have replaced its target, or be removed."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(part.descriptor), part.path.stat())
     return False
 
 
-def _concerns(error: OSError, target: Path, part: Part | None) -> bool:
-    """Whether the error is of the part file or its replacing, not of what its writer reads."""
+def _is_about(error: OSError, target: Path, part: PartFile | None) -> bool:
+    """Return whether the error is about the part file or its target, not about a file that the writer reads."""
     if part is None:
         return True
     return error.filename is not None and os.fspath(error.filename) in (os.fspath(part.path), os.fspath(target))
 
 
-def _too_large(path: Path, target: Path, error: OSError, part: Part | None) -> str:
+def _full_disk_message(path: Path, target: Path, error: OSError, part: PartFile | None) -> str:
     size, free = size_text(part.needs if part else 0), size_text(shutil.disk_usage(target.parent).free)
     reason = os.strerror(error.errno or 0)
     return f"{path} could not be written: {reason}; it needs at least {size}, and its disk has {free} free"
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name of a file survive a power cut."""
+    """Sync a folder, so that the new name of a file survives a power cut."""
     if not HAS_LOCKS:
         return
     try:

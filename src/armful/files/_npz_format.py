@@ -1,7 +1,7 @@
-"""The files armful writes: a zip of .npy arrays (numpy's own .npz) with a JSON header, never pickle.
+"""The file format of armful: a zip of .npy arrays (numpy's .npz) with a JSON header, never pickle.
 
-Anything that reads .npz reads them. The header is the array `header.json`, a string, and says what the
-file holds (`kind`) and by which version of the layout it was written (`version`).
+Any program that reads .npz reads them. The header is the array `header.json`, a string; its `kind` is the type of what
+the file holds, its `version` that of the layout.
 """
 
 import json
@@ -22,9 +22,9 @@ from armful.files._atomic_file import kind_of, replacing
 VERSION = 1
 MOST_MEMBERS = 100
 MOST_ENTRIES = 1 << 40
-"""Along an axis; some axes of an empty array take no room in the file."""
-LONGEST_WORD = 200
-"""Of what a file says, in letters, that is repeated in an error."""
+"""Along an axis: an empty array may declare long axes without taking room in the file."""
+LONGEST_QUOTE = 200
+"""Characters of a value from a file that an error message repeats."""
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -42,10 +42,10 @@ def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], ar
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the header and the arrays of a file of this `kind`; `FileFormatError` says what is wrong with another.
+    """Return the header and the arrays of a file of this `kind`; raise FileFormatError for any other file.
 
-    Nothing is read before what the file declares is known to fit into it, and no array before the header is
-    understood: so no file takes more memory than its own size.
+    Declared sizes are compared with that of the file before anything is read, and the header is checked before the
+    arrays: so no file takes more memory than its own size.
     """
     path = _path(path)
     try:
@@ -58,31 +58,31 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
     except FileFormatError:
         raise
     except FileNotFoundError:
-        raise FileNotFoundError(f"{path} is not there") from None
+        raise FileNotFoundError(f"{path} does not exist") from None
     except IsADirectoryError:
         raise IsADirectoryError(f"{path} is a folder; a file that armful saved is expected") from None
     except PermissionError:
-        raise PermissionError(f"there is no right to read {path}") from None
+        raise PermissionError(f"no permission to read {path}") from None
     except Exception:  # numpy, zipfile and zlib meet damage with a dozen kinds of exception
         raise FileFormatError(f"{path} is not an armful file, or it is damaged") from None
 
 
 def short(value: object) -> str:
-    """Return what a file says as part of a sentence: on one line, and not longer than that."""
+    """Return a value from a file for an error message: on one line, and cut if it is long."""
     text = " ".join(str(value).split())
-    return text if len(text) <= LONGEST_WORD else f"{text[:LONGEST_WORD]}..."
+    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}..."
 
 
 def _refuse_special(path: Path) -> None:
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(path)
-    if not stat.S_ISREG(mode):  # to open a pipe may wait for ever
+    if not stat.S_ISREG(mode):  # opening a pipe may wait for ever
         raise FileFormatError(f"{path} is a {kind_of(mode)}; a file that armful saved is expected")
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """The arrays by name, if they can all be in a file of this size."""
+    """Return the members by name; raise ValueError if they cannot all be in a file of this size."""
     members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
     stored = all(member.compress_type == zipfile.ZIP_STORED for member in members.values())
     if not stored or len(members) != len(archive.infolist()) or len(members) > MOST_MEMBERS:
@@ -93,7 +93,7 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """An array of numbers or a string, whose size is that of the member."""
+    """Return an array of numbers or a string; raise ValueError if its declared size is not that of the member."""
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -130,7 +130,7 @@ def _path(path: str | os.PathLike[str]) -> Path:
 
 
 def _as_json(value: object) -> object:
-    """Numbers and arrays of numpy, which json does not know, as lists and numbers."""
+    """Return numbers and arrays of numpy, which json does not know, as numbers and lists."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise TypeError(f"a {type(value).__name__} cannot be written as JSON")

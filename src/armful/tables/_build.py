@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from armful import checks
 from armful.errors import with_message
-from armful.files._atomic_file import Part, real_target, replacing
+from armful.files._atomic_file import PartFile, real_target, replacing, write_all
 from armful.tables._columns import Block, Ids
 from armful.tables._csv import Dialect
 from armful.tables._ids import refuse_repeated_in
@@ -114,7 +114,7 @@ class _SectionWriter:
 
     def append(self, data: Any) -> None:
         view = memoryview(data)
-        _write(self._descriptor, view)
+        write_all(self._descriptor, view)
         begin = 0
         while begin < len(view):
             to_next_block = self._block - self.length % self._block
@@ -135,7 +135,7 @@ class _TableWriter:
     Ids that are strings are written to temporary files, and copied to the table after the features, which come first.
     """
 
-    def __init__(self, part: Part, n_features: int, dtype: str) -> None:
+    def __init__(self, part: PartFile, n_features: int, dtype: str) -> None:
         self._part, self._n_features, self._dtype = part, n_features, dtype
         self._descriptor = descriptor = part.descriptor
         self._block_rows = rows_per_block(n_features)
@@ -145,7 +145,7 @@ class _TableWriter:
         self._strings: tuple[_SectionWriter, _SectionWriter] | None = None  # where each id begins, and the text
         self._temporary_files: list[IO[bytes]] = []
         self._n_arms = 0
-        _write(descriptor, memoryview(START.pack(START_MARK, VERSION)))
+        write_all(descriptor, START.pack(START_MARK, VERSION))
 
     def __enter__(self) -> "_TableWriter":
         return self
@@ -213,7 +213,7 @@ class _TableWriter:
                 "sections": sections,
             }
         ).encode()
-        _write(self._descriptor, memoryview(footer + END.pack(len(footer), zlib.crc32(footer), END_MARK)))
+        write_all(self._descriptor, footer + END.pack(len(footer), zlib.crc32(footer), END_MARK))
         if self._keys:
             refuse_repeated_in(
                 self._part.path, np.frombuffer(self._keys, dtype=np.int64), hash if self._strings else int
@@ -226,7 +226,7 @@ def _refuse_target(path: Path) -> None:
     try:
         start = _start(path) if path.exists() else b""
     except PermissionError as error:
-        raise with_message(error, f"no right to read {path}, which is there already: give another name") from error
+        raise with_message(error, f"no permission to read {path}, which is there already: give another name") from error
     if start and start != START_MARK:
         raise FileExistsError(f"{path} is there and is not an armful table: give another name, or remove it first")
 
@@ -236,13 +236,7 @@ def _start(path: Path) -> bytes:
         return file.read(len(START_MARK))
 
 
-def _write(descriptor: int, data: memoryview) -> None:
-    done = 0
-    while done < len(data):
-        done += os.write(descriptor, data[done:])
-
-
 def _copy(source: int, target: int) -> None:
     os.lseek(source, 0, os.SEEK_SET)
     while piece := os.read(source, ID_BLOCK):
-        _write(target, memoryview(piece))
+        write_all(target, piece)

@@ -34,7 +34,7 @@ class FileStamp:
         with readable_errors(self.path, "a file"):
             now = self.system.get_file_info(self.path)
         if now.type == fs.FileType.NotFound:
-            raise FileNotFoundError(f"{self.path} could not be read: it is not there any more")
+            raise FileNotFoundError(f"{self.path} could not be read: it does not exist any more")
         if (now.size, now.mtime_ns) != (self.size, self.mtime_ns):
             raise FileFormatError(f"{self.path} was changed after the ParquetTable was made: make it again")
 
@@ -68,7 +68,7 @@ def find_files(source: Any, filesystem: Any = None) -> list[FileStamp]:
             system, path = fs.LocalFileSystem(), os.path.abspath(name)
         entry = system.get_file_info(path)
     if entry.type == fs.FileType.NotFound:
-        raise FileNotFoundError(f"{name} is not there, expected a file, or a directory of Parquet files")
+        raise FileNotFoundError(f"{name} does not exist, expected a file, or a directory of Parquet files")
     entries = _parquet_below(system, path, name) if entry.type == fs.FileType.Directory else [entry]
     return [FileStamp(system, each.path, each.size, each.mtime_ns) for each in entries]
 
@@ -154,7 +154,7 @@ def readable_errors(name: str, what: str) -> Iterator[None]:
         raise_unreadable(name, what, error)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM):
-            raise with_message(error, f"no right to read {name}: ask its owner, or give another source") from error
+            raise with_message(error, f"no permission to read {name}: ask its owner, or give another source") from error
         raise with_message(error, f"{name} could not be read: {_first_line(error)}") from error
 
 

@@ -82,7 +82,7 @@ class OpenFile:
         """Raise FileFormatError if the file was written to since it was opened."""
         if self._stamp() != self._opened:
             raise FileFormatError(
-                f"{self.path} was changed in place after it was opened: build it again, and open it anew"
+                f"{self.path} was changed in place after it was opened: build it again, and open it again"
             )
 
     def read(self, offset: int, buffer: Bytes) -> None:
@@ -95,7 +95,7 @@ class OpenFile:
                 sentence = f"{self.path} could not be read: {error.strerror}; is its disk still there and sound?"
                 raise with_message(error, sentence) from error
             if got == 0:
-                raise FileFormatError(f"{self.path} was cut off after it was opened: build it again, and open it anew")
+                raise FileFormatError(f"{self.path} was cut off after it was opened: build it again, and open it again")
             done += got
 
     def _read_some(self, offset: int, buffer: Bytes) -> int:
@@ -251,9 +251,9 @@ def _open_file(path: Path) -> OpenFile:
     try:
         return OpenFile(path)
     except FileNotFoundError:
-        raise FileNotFoundError(f"{path} is not there: build a table with armful.Table.build(source, path)") from None
+        raise FileNotFoundError(f"{path} does not exist: build a table with armful.Table.build(source, path)") from None
     except PermissionError as error:
-        raise with_message(error, f"no right to read {path}: ask its owner") from error
+        raise with_message(error, f"no permission to read {path}: ask its owner") from error
 
 
 def _read_footer(file: OpenFile) -> bytes:

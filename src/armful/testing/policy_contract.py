@@ -108,7 +108,7 @@ class PolicyContract:
         arms = rng.standard_normal((10, self.n_features))
         expected = at_once.scores(arms, k=3)
         for policy, how in ((one_by_one, "one by one"), (merged, "in merged shards")):
-            for name in ("V", "b", "n", "theta", "log_det", "residual"):
+            for name in ("theta", "n", "squared_norms", "log_det_gain", "residual"):
                 expect_close(getattr(policy.state, name), getattr(at_once.state, name), f"{name} learned {how}")
             expect_close(policy.scores(arms, k=3), expected, f"scores after learning {how}", tolerance=1e-8)
 
