@@ -113,7 +113,9 @@ class Assignment(RestrictableConstraint):
     def _matcher(self) -> Matcher:
         return Matcher(self._pairs)
 
-    def _solve(self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray) -> Selection:
+    def _solve(
+        self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray, X: FloatArray | None
+    ) -> Selection:
         matcher = self._matcher
         if required.size or excluded.size:
             allowed = np.ones(self.n_arms, dtype=bool)

@@ -9,11 +9,12 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import NO_ARMS, check_indices
+from armful.constraints._checks import NO_ARMS, check_indices, check_scores
 from armful.constraints._incremental import Growth
 from armful.constraints._ranks import Ranks
 from armful.constraints._value import Value
 from armful.errors import InfeasibleError
+from armful.randomness import as_generator
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class Limit(NamedTuple):
     loosened: "Constraint"
 
 
-DEPEND_ON_BEST = ("best_given", "best_each", "best_values", "ranks", "always_exact", "uses_features")
+DEPEND_ON_BEST = ("best_given", "_solve", "best_each", "best_values", "ranks", "always_exact", "uses_features")
 """What a subclass that overrides `best` gets back the default of, unless it overrides that as well."""
 
 
@@ -67,14 +68,12 @@ class Constraint(Value):
     A subclass sets `k` and writes `best` and `violation`; that is enough for every policy and every simulation. All
     else has a default here, which a subclass that can do better overrides. A subclass that overrides `best` gets the
     defaults of everything that must agree with it (`best_given`, `best_each`, `best_values`, `ranks`), even where its
-    own base class had better ones. If `options` holds the arguments, then `with_`, `==`, `hash` and `repr` work.
+    own base class had better ones. If `options` holds the arguments by name, `with_`, `==`, `hash` and `repr` work.
 
     Attributes
     ----------
     k : int
         The size of the largest allowed set.
-    options : dict
-        The arguments that the constraint was made with, by name.
     only_costs : bool
         Whether scores are negated costs, so that positive ones count as 0, as with `Path(costs=True)`.
     always_exact : bool
@@ -91,12 +90,10 @@ class Constraint(Value):
     >>> class Neighbours(Constraint):
     ...     '''Two arms with consecutive indices.'''
     ...     k = 2
-    ...
     ...     def best(self, scores, X=None, rng=None):
     ...         sums = np.asarray(scores)[:-1] + np.asarray(scores)[1:]
     ...         first = int(sums.argmax())
     ...         return Selection(np.array([first, first + 1]), float(sums[first]))
-    ...
     ...     def violation(self, indices):
     ...         return 0.0 if len(indices) == 2 and abs(indices[0] - indices[1]) == 1 else 1.0
     >>> Neighbours().best([1.0, 5.0, 4.0, 9.0]).indices
@@ -163,6 +160,9 @@ class Constraint(Value):
         """
         raise NotImplementedError(f"{type(self).__name__} must define violation(self, indices)")
 
+    def check_n_arms(self, n_arms: int) -> None:
+        """Raise if there is no allowed set of this number of arms; by default nothing is checked."""
+
     def best_given(
         self,
         scores: ArrayLike,
@@ -189,10 +189,15 @@ class Constraint(Value):
         InfeasibleError
             If no allowed set has all of the one and none of the other.
         """
-        values = np.asarray(scores, dtype=np.float64)
-        required, excluded = check_restrictions(self, required, excluded, values.size)
-        outweighs = 2 * float(np.abs(values).sum()) or 1.0
-        changed = values.copy()
+        values = check_scores(scores)
+        self.check_n_arms(values.size)
+        return self._solve(values, as_generator(rng), *self._restrictions(required, excluded, values.size), X)
+
+    def _solve(
+        self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray, X: FloatArray | None
+    ) -> Selection:
+        outweighs = 2 * float(np.abs(scores).sum()) or 1.0
+        changed = scores.copy()
         changed[required], changed[excluded] = outweighs, -outweighs
         picked = self.best(changed, X, rng)
         missing, unwanted = np.setdiff1d(required, picked.indices), np.intersect1d(excluded, picked.indices)
@@ -202,7 +207,20 @@ class Constraint(Value):
         if unwanted.size:
             raise UnmetRestriction(self, f"{which} does without the excluded arms;", unwanted, "is needed")
         ratio = picked.ratio if picked.ratio == 1 or not required.size else float("nan")
-        return Selection(picked.indices, float(values[picked.indices].sum()), ratio)
+        return Selection(picked.indices, float(scores[picked.indices].sum()), ratio)
+
+    def _restrictions(self, required: ArrayLike, excluded: ArrayLike, n_arms: int) -> tuple[IntArray, IntArray]:
+        """Return required and excluded arms as distinct indices, of which none is in both."""
+        if not (np.size(required) or np.size(excluded)):
+            return NO_ARMS, NO_ARMS
+        must, must_not = np.unique(check_indices(required)), np.unique(check_indices(excluded))
+        for name, arms in (("required", must), ("excluded", must_not)):
+            if arms.size and (arms[0] < 0 or arms[-1] >= n_arms):
+                raise ValueError(f"{name} arms must be from 0 to {n_arms - 1}, got {arms}")
+        both = np.intersect1d(must, must_not, assume_unique=True)
+        if both.size:
+            raise UnmetRestriction(self, "", both, "is both required and excluded")
+        return must, must_not
 
     def best_each(
         self, scores: FloatArray, rngs: Sequence[Generator], X: Sequence[FloatArray] | None = None
@@ -280,19 +298,3 @@ def arm_name(constraint: Constraint, arm: int) -> str:
     """Return what an arm is called in an error: by its name, else by its number."""
     names = constraint.arm_names(np.array([arm], dtype=np.int64))
     return f"arm {arm}" if names is None else names[0]
-
-
-def check_restrictions(
-    constraint: Constraint, required: ArrayLike, excluded: ArrayLike, n_arms: int
-) -> tuple[IntArray, IntArray]:
-    """Return required and excluded arms as distinct indices, of which none is in both."""
-    if not (np.size(required) or np.size(excluded)):
-        return NO_ARMS, NO_ARMS
-    must, must_not = np.unique(check_indices(required)), np.unique(check_indices(excluded))
-    for name, arms in (("required", must), ("excluded", must_not)):
-        if arms.size and (arms[0] < 0 or arms[-1] >= n_arms):
-            raise ValueError(f"{name} arms must be from 0 to {n_arms - 1}, got {arms}")
-    both = np.intersect1d(must, must_not, assume_unique=True)
-    if both.size:
-        raise UnmetRestriction(constraint, "", both, "is both required and excluded")
-    return must, must_not

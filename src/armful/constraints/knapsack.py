@@ -84,7 +84,9 @@ class Knapsack(RestrictableConstraint):
                 f"the budget is {self.budget:g}"
             )
 
-    def _solve(self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray) -> Selection:
+    def _solve(
+        self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray, X: FloatArray | None
+    ) -> Selection:
         deadline = math.inf if self.time_limit is None else time.monotonic() + self.time_limit
         self._refuse_too_much(required)
         allowed = np.ones(scores.size, dtype=bool)

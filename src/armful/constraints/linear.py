@@ -108,7 +108,9 @@ class Linear(RestrictableConstraint):
             raise ValueError("Linear allows the empty set only; loosen a row")
         return largest
 
-    def _solve(self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray) -> Selection:
+    def _solve(
+        self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray, X: FloatArray | None
+    ) -> Selection:
         fixed = np.full(self.n_arms, np.nan)
         fixed[excluded] = 0.0
         fixed[required] = 1.0

@@ -69,17 +69,10 @@ class OneOf(Constraint):
             winners[row] = rngs[row].choice(np.flatnonzero(ties[row]))
         return [self.sets[winner].copy() for winner in winners], values
 
-    def best_given(
-        self,
-        scores: ArrayLike,
-        rng: Generator | None = None,
-        *,
-        required: ArrayLike = (),
-        excluded: ArrayLike = (),
-        X: FloatArray | None = None,
+    def _solve(
+        self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray, X: FloatArray | None
     ) -> Selection:
-        must, must_not = check_indices(required), check_indices(excluded)
-        sets = [s for s in self.sets if np.isin(must, s).all() and not np.isin(must_not, s).any()]
+        sets = [s for s in self.sets if np.isin(required, s).all() and not np.isin(excluded, s).any()]
         if not sets:
             raise InfeasibleError("no set of OneOf has all the required arms and none of the excluded")
         return OneOf(sets).best(scores, rng=rng)

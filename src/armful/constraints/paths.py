@@ -89,7 +89,9 @@ class Path(RestrictableConstraint):
         self._network = network
         self.k = network.longest
 
-    def _solve(self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray) -> Selection:
+    def _solve(
+        self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray, X: FloatArray | None
+    ) -> Selection:
         network = self._network_given(required, excluded) if required.size or excluded.size else self._network
         scores = np.minimum(scores, 0.0) if self.costs else scores
         arcs = self._best_arcs(network, _scaled(scores)[network.arm], required, rng)

@@ -9,13 +9,13 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import check_indices, check_scores
+from armful.constraints._checks import check_indices
 from armful.constraints._groups import Counts, Groups, Level, Total, as_ranks, total_bounds
 from armful.constraints._ranks import Ranks
-from armful.constraints.base import Limit, Selection, check_restrictions
+from armful.constraints.base import Limit, Selection
 from armful.constraints.ranked import RankedConstraint
 from armful.errors import InfeasibleError
-from armful.randomness import as_generator, draw_key
+from armful.randomness import draw_key
 
 
 class BoundedGroups(RankedConstraint):
@@ -47,21 +47,12 @@ class BoundedGroups(RankedConstraint):
     def ranks(self) -> Ranks:
         return as_ranks(self._levels, self._low, self._high)
 
-    def best_given(
-        self,
-        scores: ArrayLike,
-        rng: Generator | None = None,
-        *,
-        required: ArrayLike = (),
-        excluded: ArrayLike = (),
-        X: FloatArray | None = None,
+    def _solve(
+        self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray, X: FloatArray | None
     ) -> Selection:
-        values = check_scores(scores)
-        self.check_n_arms(values.size)
-        must, must_not = check_restrictions(self, required, excluded, values.size)
-        indices = self.ranks.best(values, draw_key(as_generator(rng)), required=must, excluded=must_not)
+        indices = self.ranks.best(scores, draw_key(rng), required=required, excluded=excluded)
         self._refuse_unmet(indices)
-        return Selection(indices, float(values[indices].sum()))
+        return Selection(indices, float(scores[indices].sum()))
 
     def _refuse_unmet(self, chosen: IntArray) -> None:
         """Raise and name the first bound that required and excluded arms made impossible."""

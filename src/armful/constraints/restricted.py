@@ -9,7 +9,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import NO_ARMS, check_indices, check_scores, repeated
+from armful.constraints._checks import NO_ARMS, check_indices, repeated
 from armful.constraints._incremental import Growth
 from armful.constraints.base import (
     Constraint,
@@ -18,7 +18,6 @@ from armful.constraints.base import (
     UnmetRestriction,
     refuse_no_constraint,
 )
-from armful.randomness import as_generator
 
 IdsOf = Callable[[IntArray], "NDArray[Any] | None"]
 
@@ -109,35 +108,27 @@ class _Restricted(Constraint):
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         return self.best_given(scores, rng, X=X)
 
-    def best_given(
-        self,
-        scores: ArrayLike,
-        rng: Generator | None = None,
-        *,
-        required: ArrayLike = (),
-        excluded: ArrayLike = (),
-        X: FloatArray | None = None,
+    def _solve(
+        self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray, X: FloatArray | None
     ) -> Selection:
-        values = check_scores(scores)
-        self._refuse_other_arms(values.size)
-        must, must_not = self._restrictions(check_indices(required), check_indices(excluded))
+        must, must_not = self._with_own(required, excluded)
         try:
-            return self.constraint.best_given(values, as_generator(rng), required=must, excluded=must_not, X=X)
+            return self.constraint.best_given(scores, rng, required=must, excluded=must_not, X=X)
         except UnmetRestriction as error:
             raise error.named_by(self) from None
 
     def growth(self, n_arms: int) -> Growth:
-        self._refuse_other_arms(n_arms)
+        self.check_n_arms(n_arms)
         grown = self.constraint.growth(n_arms)
-        grown.exclude(self._restrictions(NO_ARMS, NO_ARMS)[1])
+        grown.exclude(self._with_own(NO_ARMS, NO_ARMS)[1])
         return grown
 
     @property
     def must_have(self) -> IntArray:
         """The arms that every set has."""
-        return self._restrictions(self.constraint.must_have, NO_ARMS)[0]
+        return self._with_own(self.constraint.must_have, NO_ARMS)[0]
 
-    def _refuse_other_arms(self, n_arms: int) -> None:
+    def check_n_arms(self, n_arms: int) -> None:
         if self.arms.size and self.arms.max() >= n_arms:
             raise ValueError(f"{type(self).__name__} names arm {self.arms.max()}, {n_arms} are there, from 0")
         if self._mask_size not in (None, n_arms):
@@ -157,7 +148,7 @@ class _Restricted(Constraint):
         """Return how many arms break the restriction."""
         raise NotImplementedError
 
-    def _restrictions(self, required: IntArray, excluded: IntArray) -> tuple[IntArray, IntArray]:
+    def _with_own(self, required: IntArray, excluded: IntArray) -> tuple[IntArray, IntArray]:
         """Return the given required and excluded arms together with these."""
         raise NotImplementedError
 
@@ -191,7 +182,7 @@ class Excluding(_Restricted):
     def _breaking(self, chosen: IntArray) -> int:
         return int(np.isin(chosen, self.arms).sum())
 
-    def _restrictions(self, required: IntArray, excluded: IntArray) -> tuple[IntArray, IntArray]:
+    def _with_own(self, required: IntArray, excluded: IntArray) -> tuple[IntArray, IntArray]:
         return required, np.union1d(excluded, self.arms)
 
 
@@ -222,7 +213,7 @@ class Requiring(_Restricted):
     def _breaking(self, chosen: IntArray) -> int:
         return int(np.isin(self.arms, chosen, invert=True).sum())
 
-    def _restrictions(self, required: IntArray, excluded: IntArray) -> tuple[IntArray, IntArray]:
+    def _with_own(self, required: IntArray, excluded: IntArray) -> tuple[IntArray, IntArray]:
         return np.union1d(required, self.arms), excluded
 
 

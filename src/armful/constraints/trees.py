@@ -69,7 +69,9 @@ class SpanningTree(RestrictableConstraint):
         self.k, self.n_arms = len(self.labels) - 1, len(self._ends)
         self._refuse_disconnected(np.arange(self.n_arms), "the edges given")
 
-    def _solve(self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray) -> Selection:
+    def _solve(
+        self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray, X: FloatArray | None
+    ) -> Selection:
         if required.size > self._rank(required):
             raise InfeasibleError(f"the required edges close a cycle: {some_of(self.arm_names(required), bare=True)}")
         if excluded.size:
