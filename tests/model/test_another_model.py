@@ -170,5 +170,4 @@ class TestAPolicyOfAnotherModel(PolicyContract):
     def policy(self, n_features, seed):
         return NaiveC2UCB(n_features=n_features, radius=0.5, ridge=1.0, seed=seed)
 
-    def test_the_trajectory_inequalities_hold(self):
-        """Not for features that grow without end: V itself loses the ridge."""
+    test_the_trajectory_inequalities_hold = None  # their features grow without end, and V itself loses the ridge

@@ -75,9 +75,9 @@ def test_noise_is_estimated_from_the_residuals(guess):
 def test_a_batch_has_a_radius_for_each_learner(kind, noise, length):
     radius = make_radius(kind, **OPTIONS | {"noise": noise, "length": length})
     states = [RidgeState(n_features=4, ridge=3.0).learn(X[i : i + 5], R[i : i + 5]) for i in range(3)]
-    together = RidgeState(n_features=4, ridge=3.0, batch=(3,))
-    together = together.learn(np.stack([X[i : i + 5] for i in range(3)]), np.stack([R[i : i + 5] for i in range(3)]))
-    assert np.allclose(radius(together, 5), [radius(state, 5) for state in states], rtol=1e-12)
+    batched = RidgeState(n_features=4, ridge=3.0, batch=(3,))
+    batched = batched.learn(np.stack([X[i : i + 5] for i in range(3)]), np.stack([R[i : i + 5] for i in range(3)]))
+    assert np.allclose(radius(batched, 5), [radius(state, 5) for state in states], rtol=1e-12)
 
 
 def test_log_det_is_smaller_than_theory_here():

@@ -87,8 +87,8 @@ def test_the_same_normals_give_the_same_sample_however_the_state_was_learned():
     for i in range(9):
         one_by_one = one_by_one.learn(X[i : i + 1], r[i : i + 1])
         many = RidgeState(n_features=4).learn(X[i : i + 1], r[i : i + 1]) + many
-        together = RidgeState(n_features=4).learn(X[: i + 1], r[: i + 1])
-        assert np.allclose(one_by_one.sample(normals), together.sample(normals))
+        batched = RidgeState(n_features=4).learn(X[: i + 1], r[: i + 1])
+        assert np.allclose(one_by_one.sample(normals), batched.sample(normals))
     assert np.allclose(many.sample(normals), at_once.sample(normals))
     assert np.allclose(at_once.repeat(2).sample(np.stack([normals, -normals]))[0], at_once.sample(normals))
 
@@ -184,22 +184,22 @@ def test_a_batch_is_its_learners_one_by_one(batch):
     rng = np.random.default_rng(0)
     X, r, w = rng.standard_normal((*batch, 5, 4)), rng.standard_normal((*batch, 5)), rng.random((*batch, 5))
     more_X, more_r = rng.standard_normal((*batch, 2, 4)), rng.standard_normal((*batch, 2))
-    together = RidgeState(n_features=4, ridge=2.0, batch=batch).learn(X, r, weights=w, shock=0.3)
-    together = (together.discount(0.9) + RidgeState(n_features=4, ridge=2.0, batch=batch)).learn(more_X, more_r)
+    batched = RidgeState(n_features=4, ridge=2.0, batch=batch).learn(X, r, weights=w, shock=0.3)
+    batched = (batched.discount(0.9) + RidgeState(n_features=4, ridge=2.0, batch=batch)).learn(more_X, more_r)
     common = rng.standard_normal((6, 4))
     own = rng.standard_normal((*batch, 6, 4))
-    assert together.batch == batch
+    assert batched.batch == batch
     for i in np.ndindex(*batch):
         alone = RidgeState(n_features=4, ridge=2.0).learn(X[i], r[i], weights=w[i], shock=0.3)
         alone = alone.discount(0.9).learn(more_X[i], more_r[i])
         for name in ("V", "b", "theta", "log_det", "log_det_gain", "residual", "squared_norms", "n"):
-            assert np.allclose(np.asarray(getattr(together, name))[i], getattr(alone, name), atol=1e-11), name
+            assert np.allclose(np.asarray(getattr(batched, name))[i], getattr(alone, name), atol=1e-11), name
         for probes in (common, own):
             mine = probes if probes is common else probes[i]
-            assert np.allclose(together.mean(probes)[i], alone.mean(mine), atol=1e-11)
-            assert np.allclose(together.width(probes)[i], alone.width(mine), atol=1e-11)
+            assert np.allclose(batched.mean(probes)[i], alone.mean(mine), atol=1e-11)
+            assert np.allclose(batched.width(probes)[i], alone.width(mine), atol=1e-11)
     if len(batch) == 1:
-        assert_alike(together[0], together[:1][0])
+        assert_alike(batched[0], batched[:1][0])
 
 
 def test_repeated_learners_all_know_the_same():

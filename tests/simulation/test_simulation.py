@@ -37,7 +37,7 @@ class Mixed:
             yield Round(X, constraint, mean, noise)
 
 
-WORLDS = {
+ENVIRONMENTS = {
     "paper": PaperInstance(k=3),
     "uniform": PaperInstance(k=2, kind="uniform"),
     "combined": CombinedLowerBound(n_features=4, k=2),
@@ -49,16 +49,16 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("world", WORLDS)
-def test_repetitions_together_equal_the_plain_loop(world, make_policy):
-    environment = WORLDS[world]
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_batched_repetitions_equal_the_plain_loop(name, make_policy):
+    environment = ENVIRONMENTS[name]
     policy = make_policy(environment.n_features)
-    together = simulate(policy, environment, rounds=24, repetitions=4, seed=3)
+    batch = simulate(policy, environment, rounds=24, repetitions=4, seed=3)
     for i in range(4):
         alone = run_alone(policy, environment, 24, 3, i)
-        np.testing.assert_array_equal(together.pulled[i], alone.pulled[0])
-        np.testing.assert_allclose(together.regret[i], alone.regret[0], rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(together.rewards[i], alone.rewards[0], rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(batch.pulled[i], alone.pulled[0])
+        np.testing.assert_allclose(batch.regret[i], alone.regret[0], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(batch.rewards[i], alone.rewards[0], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.slow
@@ -95,9 +95,9 @@ def test_a_policy_sees_arms_that_every_repetition_has_of_its_own():
             return arms.X.sum(axis=-1) + 0 * arms.norm
 
     policy = Summing(n_features=3)
-    together = simulate(policy, Mixed(), rounds=3, repetitions=4, seed=3)
+    batch = simulate(policy, Mixed(), rounds=3, repetitions=4, seed=3)
     alone = [run_alone(policy, Mixed(), 3, 3, i) for i in range(4)]
-    np.testing.assert_allclose(together.regret, np.concatenate([each.regret for each in alone]), atol=1e-12)
+    np.testing.assert_allclose(batch.regret, np.concatenate([each.regret for each in alone]), atol=1e-12)
 
 
 def test_different_seeds_and_repetitions_differ():
@@ -149,8 +149,8 @@ def test_a_policy_that_cannot_run_batched_runs_alone():
             return super().score(arms, k)
 
     alone = simulate(Alone(n_features=5), Slates(n_features=5), rounds=5, repetitions=3)
-    together = simulate(C2UCB(n_features=5), Slates(n_features=5), rounds=5, repetitions=3)
-    np.testing.assert_allclose(alone.regret, together.regret, rtol=1e-9)
+    batch = simulate(C2UCB(n_features=5), Slates(n_features=5), rounds=5, repetitions=3)
+    np.testing.assert_allclose(alone.regret, batch.regret, rtol=1e-9)
 
 
 def test_mean_and_standard_error_are_those_of_the_totals():
@@ -188,7 +188,7 @@ class Short:
 
 
 @pytest.mark.parametrize("batched", [True, False])
-def test_a_world_that_gives_too_few_rounds_is_told_so(batched):
+def test_an_environment_that_gives_too_few_rounds_is_told_so(batched):
     policy = type("Tried", (C2UCB,), {"batched": batched})(n_features=5)
     with pytest.raises(ValueError, match="Short gave 3 rounds where 4 were asked for"):
         simulate(policy, Short(), rounds=4, repetitions=2)
@@ -204,7 +204,7 @@ class Endless:
 
 
 @pytest.mark.parametrize("batched", [True, False])
-def test_a_world_without_end_is_left_after_the_last_round(batched):
+def test_an_environment_without_end_is_left_after_the_last_round(batched):
     policy = type("Tried", (C2UCB,), {"batched": batched})(n_features=5)
     assert simulate(policy, Endless(), rounds=4, repetitions=2).regret.shape == (2, 4)
 
@@ -250,7 +250,7 @@ def test_a_constraint_with_a_best_of_its_own_is_asked_for_it():
             return super().best(-np.asarray(scores), X, rng)
 
     @dataclass
-    class World:
+    class Custom:
         n_features: int = 2
 
         def rounds(self, n_rounds, rng):
@@ -258,9 +258,9 @@ def test_a_constraint_with_a_best_of_its_own_is_asked_for_it():
                 X = rng.standard_normal((8, 2))
                 yield Round(X, Worst(3), X[:, 0], noise=0.1)
 
-    together = simulate(C2UCB(n_features=2), World(), rounds=4, repetitions=3, seed=3)
+    batch = simulate(C2UCB(n_features=2), Custom(), rounds=4, repetitions=3, seed=3)
     for i in range(3):
-        np.testing.assert_allclose(together.regret[i], run_alone(C2UCB(n_features=2), World(), 4, 3, i).regret[0])
+        np.testing.assert_allclose(batch.regret[i], run_alone(C2UCB(n_features=2), Custom(), 4, 3, i).regret[0])
 
 
 def test_a_constraint_that_goes_by_the_features_sees_those_of_its_repetition():
@@ -277,7 +277,7 @@ def test_a_constraint_that_goes_by_the_features_sees_those_of_its_repetition():
             return 0.0
 
     @dataclass
-    class World:
+    class Custom:
         mean: np.ndarray | None
         n_features: int = 2
 
@@ -287,15 +287,15 @@ def test_a_constraint_that_goes_by_the_features_sees_those_of_its_repetition():
                 X[0] += 5.0
                 yield Round(X, OneOfTheLong(), X[:, 0] if self.mean is None else self.mean, noise=0.1)
 
-    for world in (World(mean=None), World(mean=np.linspace(0.0, 1.0, 8))):
-        together = simulate(C2UCB(n_features=2), world, rounds=4, repetitions=6, seed=3)
+    for environment in (Custom(mean=None), Custom(mean=np.linspace(0.0, 1.0, 8))):
+        batch = simulate(C2UCB(n_features=2), environment, rounds=4, repetitions=6, seed=3)
         for i in range(6):
-            np.testing.assert_allclose(together.regret[i], run_alone(C2UCB(n_features=2), world, 4, 3, i).regret[0])
+            np.testing.assert_allclose(batch.regret[i], run_alone(C2UCB(n_features=2), environment, 4, 3, i).regret[0])
 
 
 def test_what_is_to_beat_follows_the_features_under_an_objective():
     @dataclass
-    class World:
+    class Custom:
         n_features: int = 2
 
         def rounds(self, n_rounds, rng):
@@ -303,9 +303,9 @@ def test_what_is_to_beat_follows_the_features_under_an_objective():
             for _ in range(n_rounds):
                 yield Round(rng.standard_normal((6, 2)), TopK(2), mean, noise=0.1, objective=Diverse(weight=1.0))
 
-    together = simulate(C2UCB(n_features=2), World(), rounds=4, repetitions=3, seed=3)
+    batch = simulate(C2UCB(n_features=2), Custom(), rounds=4, repetitions=3, seed=3)
     for i in range(3):
-        np.testing.assert_allclose(together.regret[i], run_alone(C2UCB(n_features=2), World(), 4, 3, i).regret[0])
+        np.testing.assert_allclose(batch.regret[i], run_alone(C2UCB(n_features=2), Custom(), 4, 3, i).regret[0])
 
 
 @dataclass
@@ -333,16 +333,16 @@ class Staying:
 @pytest.mark.parametrize("part", ["features", "mean", "constraint", "objective"])
 @pytest.mark.parametrize("share_with_objective", [0.0, 0.5, 1.0])
 def test_what_stays_the_same_in_some_repetitions_is_not_taken_to_stay_in_all(part, share_with_objective):
-    policy, world = C2UCB(n_features=2), Staying(part, share_with_objective)
-    together = simulate(policy, world, rounds=20, repetitions=3, seed=3)
-    alone = [run_alone(policy, world, 20, 3, i) for i in range(3)]
-    np.testing.assert_allclose(together.regret, np.concatenate([each.regret for each in alone]), atol=1e-9)
-    np.testing.assert_allclose(together.rewards, np.concatenate([each.rewards for each in alone]), atol=1e-9)
+    policy, environment = C2UCB(n_features=2), Staying(part, share_with_objective)
+    batch = simulate(policy, environment, rounds=20, repetitions=3, seed=3)
+    alone = [run_alone(policy, environment, 20, 3, i) for i in range(3)]
+    np.testing.assert_allclose(batch.regret, np.concatenate([each.regret for each in alone]), atol=1e-9)
+    np.testing.assert_allclose(batch.rewards, np.concatenate([each.rewards for each in alone]), atol=1e-9)
 
 
 def test_repetitions_without_arms_are_told_in_a_sentence():
     @dataclass
-    class World:
+    class Custom:
         n_features: int = 3
 
         def rounds(self, n_rounds, rng):
@@ -350,7 +350,7 @@ def test_repetitions_without_arms_are_told_in_a_sentence():
                 yield Round(np.ones((0, 3)), AtMost(2), np.ones(0))
 
     with pytest.raises(ValueError, match=r"^features must have at least one row"):
-        simulate(C2UCB(n_features=3), World(), rounds=2, repetitions=3)
+        simulate(C2UCB(n_features=3), Custom(), rounds=2, repetitions=3)
 
 
 @pytest.mark.parametrize("ratio", [0.5, float("nan")])
@@ -372,7 +372,7 @@ def test_a_sampler_under_an_approximate_constraint_warns_in_a_simulation_too(rat
     constraint = Heir(2) if inherits else Approximate()
 
     @dataclass
-    class World:
+    class Custom:
         n_features: int = 3
 
         def rounds(self, n_rounds, rng):
@@ -380,7 +380,7 @@ def test_a_sampler_under_an_approximate_constraint_warns_in_a_simulation_too(rat
                 yield Round(np.ones((5, 3)), constraint, np.ones(5))
 
     with pytest.warns(UserWarning, match="approximate choice"):
-        simulate(CombLinTS(n_features=3), World(), rounds=2, repetitions=3)
+        simulate(CombLinTS(n_features=3), Custom(), rounds=2, repetitions=3)
 
 
 def test_scores_that_are_no_numbers_are_refused():
@@ -414,7 +414,7 @@ def test_scores_without_the_axis_of_the_repetitions_are_refused():
 )
 def test_bad_arms_of_each_repetition_are_told_in_a_sentence(features, message):
     @dataclass
-    class World:
+    class Custom:
         n_features: int = 3
 
         def rounds(self, n_rounds, rng):
@@ -422,7 +422,7 @@ def test_bad_arms_of_each_repetition_are_told_in_a_sentence(features, message):
                 yield Round(features.copy(), TopK(2), np.ones(len(features)))
 
     with pytest.raises(ValueError, match=message):
-        simulate(C2UCB(n_features=3), World(), rounds=2, repetitions=3)
+        simulate(C2UCB(n_features=3), Custom(), rounds=2, repetitions=3)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
@@ -438,7 +438,7 @@ def test_a_constraint_that_answers_with_a_pair_is_told_so():
         def best(self, scores, X=None, rng=None):
             return np.arange(self.k), 1.0
 
-    class World:
+    class Custom:
         n_features = 2
 
         def rounds(self, n_rounds, rng):
@@ -448,7 +448,7 @@ def test_a_constraint_that_answers_with_a_pair_is_told_so():
     for batched in (True, False):
         policy = type("Tried", (C2UCB,), {"batched": batched})(n_features=2)
         with pytest.raises(ValueError, match="must answer with a Selection, got tuple"):
-            simulate(policy, World(), rounds=2, repetitions=2)
+            simulate(policy, Custom(), rounds=2, repetitions=2)
 
 
 @dataclass
@@ -510,11 +510,11 @@ class Draws(Policy):
 
 @pytest.mark.parametrize("kind", [Forgets, Shocked, Wavers, Draws])
 def test_whatever_else_a_users_policy_does_is_done_in_a_simulation(kind):
-    world = Slates(n_arms=20, n_features=4, k=3)
-    result = simulate(kind(n_features=4), world, rounds=30, repetitions=4, seed=3)
-    alone = [run_alone(kind(n_features=4), world, 30, 3, i) for i in range(4)]
+    environment = Slates(n_arms=20, n_features=4, k=3)
+    result = simulate(kind(n_features=4), environment, rounds=30, repetitions=4, seed=3)
+    alone = [run_alone(kind(n_features=4), environment, 30, 3, i) for i in range(4)]
     np.testing.assert_allclose(result.regret, np.concatenate([each.regret for each in alone]), rtol=1e-9, atol=1e-12)
-    plain = simulate(C2UCB(n_features=4), world, rounds=30, repetitions=4, seed=3)
+    plain = simulate(C2UCB(n_features=4), environment, rounds=30, repetitions=4, seed=3)
     assert (plain.regret != result.regret).any()
 
 
@@ -526,7 +526,7 @@ def test_a_step_replaced_in_one_policy_alone_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("policy", "world", "message"),
+    ("policy", "environment", "message"),
     [
         (C2UCB, Slates(), r"^policy must be an object that has choose and learn, got <class"),
         (None, Slates(), r"^policy must be an object that has choose and learn, got None"),
@@ -538,9 +538,9 @@ def test_a_step_replaced_in_one_policy_alone_is_refused():
         ),
     ],
 )
-def test_what_cannot_be_simulated_is_refused(policy, world, message):
+def test_what_cannot_be_simulated_is_refused(policy, environment, message):
     with pytest.raises(ValueError, match=message):
-        simulate(policy, world, rounds=2)
+        simulate(policy, environment, rounds=2)
 
 
 @pytest.mark.slow

@@ -17,21 +17,21 @@ from armful.model.base import Model
 Noise = float | Literal["auto"]
 
 GUESSED_NOISE, GUESSED_NORM = 0.5, 1.0
-"""R and S where neither they nor a cap were given."""
+"""R and S if neither they nor a cap are given."""
 
 GUESS_COUNTS_FOR = 20
-"""`noise="auto"` starts from a guess as if so many observations had shown it."""
+"""`noise="auto"` starts from a guess, which counts as this many observations."""
 
 STANDARD_ERRORS = 2.0
-"""How many of them the radius `"noise"` is."""
+"""The radius `"noise"` in standard errors."""
 
 SAMPLING_SHARE = 0.5
-"""The share of R with which samplers draw by default: the best draws of many arms lie two and more above their means,
-so that with all of R they explore more than pays (docs/defaults.md)."""
+"""The fraction of R with which samplers draw by default. The best draws of many arms are two and more standard
+deviations above their means, so that all of R is more exploration than pays off (docs/defaults.md)."""
 
 
 class Radius(Protocol):
-    """`alpha` for the round in which `k` more arms are chosen: a number, or `(...)` for a batched state."""
+    """Returns `alpha` for a round of at most `k` arms: a number, or `(...)` for a batch."""
 
     def __call__(self, state: Model, k: int) -> FloatArray | float: ...
 
@@ -74,10 +74,10 @@ def theory_radius(
     log_growth: FloatArray | float,
     delta: float,
 ) -> FloatArray | float:
-    """The paper's `beta_t(delta) = R sqrt(d log((1 + L^2 k t / lambda) / delta)) + S sqrt(lambda)`.
+    """Return the paper's `beta_t(delta) = R sqrt(d log((1 + L^2 k t / lambda) / delta)) + S sqrt(lambda)`.
 
-    `log_growth` is `log(1 + L^2 k t / lambda)`, in logs because L^2 may be beyond float64; in place of `L^2 k t` may
-    stand anything else that the sum of `|x|^2` over the arms learned does not exceed.
+    `log_growth` is `log(1 + L^2 k t / lambda)`, a logarithm because L^2 may overflow; any other upper bound on the sum
+    of `|x|^2` over the learned arms may replace `L^2 k t`.
     For d = 1 it covers less often than 1 - delta (docs/theory.md); `log_det_radius` does not have this flaw.
 
     >>> float(round(theory_radius(noise=1, norm=1, ridge=4, n_features=4, log_growth=math.log(101), delta=0.1), 3))
@@ -90,7 +90,7 @@ def theory_radius(
 def log_det_radius(
     *, noise: FloatArray | float, norm: float, ridge: float, log_det_gain: FloatArray | float, delta: float
 ) -> FloatArray | float:
-    """`alpha^2 = R^2 [log det(V / lambda) + 2 log(1 / delta)] + lambda S^2`, by the method of mixtures.
+    """Return `alpha` with `alpha^2 = R^2 [log det(V / lambda) + 2 log(1 / delta)] + lambda S^2`: method of mixtures.
 
     >>> float(round(log_det_radius(noise=1, norm=1, ridge=4, log_det_gain=10, delta=0.1), 3))
     4.313
@@ -105,33 +105,34 @@ class ConstantRadius:
         self.value = checks.at_least_zero("radius", value)
 
     def __call__(self, state: Model, k: int) -> float:
-        """The number."""
+        """Return the number."""
         return self.value
 
 
 class NoiseScale:
-    """R: the number that was given, or an estimate from the residuals that starts from a `guess`."""
+    """R: the given number, or an estimate from the residuals that starts from a `guess`."""
 
     def __init__(self, noise: Noise, guess: float = GUESSED_NOISE) -> None:
         self.given = None if isinstance(noise, str) else noise
         self.guess = guess
 
     def __call__(self, state: Model) -> FloatArray | float:
-        """Return R as far as the state knows it: a number, or `(...)` for a batched state."""
+        """Return R: a number, or `(...)` for a batched state."""
         return estimated_noise(state, self.guess) if self.given is None else self.given
 
 
 class TheoryRadius:
-    """`theory_radius` for what the state has seen.
+    """`theory_radius` for what the state has learned.
 
-    `length` is L, which no feature vector exceeds; without it the squared norms that were seen stand for `L^2 k t`.
+    `length` is L, an upper bound on the length of feature vectors; without it the sum of the squared lengths that were
+    learned replaces `L^2 k t`.
     """
 
     def __init__(self, *, noise: NoiseScale, norm: float, delta: float, length: float | None) -> None:
         self.noise, self.norm, self.delta, self.length = noise, norm, delta, length
 
     def __call__(self, state: Model, k: int) -> FloatArray | float:
-        """`beta_t`: after t - 1 rounds of k arms `state.n + k` is `k t`."""
+        """Return `beta_t`: after t - 1 rounds of k arms, `state.n + k` is `k t`."""
         if self.length is None:
             log_growth = np.log1p(state.squared_norms / state.ridge)
         else:
@@ -147,13 +148,13 @@ class TheoryRadius:
 
 
 class LogDetRadius:
-    """`log_det_radius` for what the state has seen."""
+    """`log_det_radius` for what the state has learned."""
 
     def __init__(self, *, noise: NoiseScale, norm: float, delta: float) -> None:
         self.noise, self.norm, self.delta = noise, norm, delta
 
     def __call__(self, state: Model, k: int) -> FloatArray | float:
-        """Return the radius; how many arms come next does not matter to it."""
+        """Return the radius; it does not depend on `k`."""
         return log_det_radius(
             noise=self.noise(state),
             norm=self.norm,
@@ -164,18 +165,18 @@ class LogDetRadius:
 
 
 class PointwiseRadius:
-    """`pointwise_radius` for what the state has seen."""
+    """`pointwise_radius` for what the state has learned."""
 
     def __init__(self, *, noise: NoiseScale, norm: float, delta: float) -> None:
         self.noise, self.norm, self.delta = noise, norm, delta
 
     def __call__(self, state: Model, k: int) -> FloatArray | float:
-        """Return the radius; how many arms come next does not matter to it."""
+        """Return the radius; it does not depend on `k`."""
         return pointwise_radius(noise=self.noise(state), norm=self.norm, ridge=state.ridge, delta=self.delta)
 
 
 class NoiseRadius:
-    """`noise_radius` for what the state has seen."""
+    """`noise_radius` for what the state has learned."""
 
     def __init__(self, *, noise: NoiseScale) -> None:
         self.noise = noise
@@ -192,7 +193,7 @@ class SamplingRadius:
         self.noise = noise
 
     def __call__(self, state: Model, k: int) -> FloatArray | float:
-        """Return the spread; how many arms come next does not matter to it."""
+        """Return the spread; it does not depend on `k`."""
         return SAMPLING_SHARE * self.noise(state)
 
 
@@ -205,9 +206,9 @@ def make_radius(
     length: float | None,
     guess: float = GUESSED_NOISE,
 ) -> Radius:
-    """Return the radius that a policy's options name: a number or one of the words below.
+    """Return the radius that a policy's options name.
 
-    guess: where an estimate of the noise starts.
+    `radius` is a number or one of the words below, `guess` the value at which an estimate of the noise starts.
     """
     if not isinstance(radius, str):
         return ConstantRadius(radius)
