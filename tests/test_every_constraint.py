@@ -48,7 +48,7 @@ CONSTRAINTS = {
 }
 
 
-class World:
+class OneConstraint:
     """Rewards of any sign, or costs only."""
 
     n_features = 3
@@ -76,11 +76,11 @@ def test_under_every_policy_sets_are_allowed_and_together_is_as_alone(name, make
         assert constraint.violation(choice.indices) == 0.0
         assert choice.ratio == 1.0
         learner.learn(choice.features, rng.standard_normal(len(choice)))
-    world = World(constraint, costs="costs" in name)
-    together = simulate(policy, world, rounds=6, repetitions=3, seed=1)
+    environment = OneConstraint(constraint, costs="costs" in name)
+    together = simulate(policy, environment, rounds=6, repetitions=3, seed=1)
     assert (together.regret >= -1e-7).all()
     for i in range(3):
-        alone = run_alone(policy, world, 6, 1, i)
+        alone = run_alone(policy, environment, 6, 1, i)
         np.testing.assert_allclose(together.rewards[i], alone.rewards[0], rtol=1e-9, atol=1e-9)
 
 

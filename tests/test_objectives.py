@@ -214,7 +214,7 @@ def test_a_thompson_policy_warns_of_an_approximate_choice_and_an_optimistic_one_
 
 
 class Varied:
-    """A world in which variety counts."""
+    """An environment in which variety counts."""
 
     n_features = 3
 

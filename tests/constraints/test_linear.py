@@ -467,10 +467,7 @@ PEOPLE = {"region": ["north", "north", "south"], "age": ["young", "old", "old"]}
     [
         ({"at_least": {"region": {"north": 3}}}, "region 'north' needs at least 3 arms, 2 are there"),
         ({"at_least": {"age": {"baby": 2}}}, "age 'baby' needs at least 2 arms, none are there"),
-        (
-            {"at_least": {"age": {"old": 2}}, "at_most": {"age": 1}},
-            "age 'old' needs at least 2 arms and at most 1",
-        ),
+        ({"at_least": {"age": {"old": 2}}, "at_most": {"age": 1}}, "age 'old' needs at least 2 arms and at most 1"),
         (
             {"at_least": {"region": 1}, "at_most": {"age": {"old": 0}}},
             "rows region 'south' and age 'old' conflict: no set meets them all",

@@ -428,10 +428,7 @@ def test_cycles_apart_from_the_path_are_cut_off_until_none_is_left():
         ({"excluded": [3, 4]}, "no path from 'a' to 'd' avoids all excluded edges (b -> d, c -> d)"),
         ({"required": [2]}, "no path from 'a' to 'd' uses all required edges (c -> b)"),
         ({"required": [3, 4]}, "no path from 'a' to 'd' uses all required edges (b -> d, c -> d)"),
-        (
-            {"required": [4], "excluded": [1]},
-            "edge c -> d is required, but no usable path from 'a' to 'd' passes it",
-        ),
+        ({"required": [4], "excluded": [1]}, "edge c -> d is required, but no usable path from 'a' to 'd' passes it"),
         (
             {"required": [2], "excluded": [3]},
             "no path from 'a' to 'd' uses all required edges (c -> b) and avoids all excluded edges (b -> d)",

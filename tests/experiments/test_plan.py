@@ -31,8 +31,7 @@ def test_options_relative_to_the_number_of_features_are_worked_out():
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"k": 9}, {"rounds": 9}, {"runs": 9}, {"seed": 9}, {"policy_recipe": Recipe("C2UCB", {"ridge": 2.0})}],
+    "change", [{"k": 9}, {"rounds": 9}, {"runs": 9}, {"seed": 9}, {"policy_recipe": Recipe("C2UCB", {"ridge": 2.0})}]
 )
 def test_a_result_is_kept_under_another_key_when_it_could_differ(change):
     cell = TINY.cells()[0]

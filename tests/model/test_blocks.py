@@ -7,15 +7,7 @@ from hypothesis import strategies as st
 import armful
 from armful.arms import Arms
 from armful.model import _blocks as blocks
-from armful.model._blocks import (
-    BLOCK,
-    HALVED,
-    block_size,
-    lengths_and_last,
-    multiply,
-    product_of,
-    row_norms,
-)
+from armful.model._blocks import BLOCK, HALVED, block_size, lengths_and_last, multiply, product_of, row_norms
 
 
 def two_columns(columns, rows):

@@ -3,18 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from armful import (
-    C2UCB,
-    AtMost,
-    CappedC2UCB,
-    Diverse,
-    Excluding,
-    NestedQuotas,
-    OneOf,
-    Quotas,
-    TopK,
-    overlapping_quotas,
-)
+from armful import C2UCB, AtMost, CappedC2UCB, Diverse, Excluding, NestedQuotas, OneOf, Quotas, TopK, overlapping_quotas
 
 
 def chosen(constraint, scores, **options):
@@ -62,10 +51,7 @@ def test_an_arm_without_substitute_says_so():
         (AtMost(2), {"at most 2": 3.0}),
         (AtMost(5), {}),
         (Quotas([0, 0, 0, 1, 1], at_most={0: 1}), {"at most 1 from 0": 4.0}),
-        (
-            Quotas([0, 0, 0, 1, 1], at_least={1: 2}, total=3),
-            {"at least 2 from 1": 4.0 + 1.0, "exactly 3 in all": 4.0},
-        ),
+        (Quotas([0, 0, 0, 1, 1], at_least={1: 2}, total=3), {"at least 2 from 1": 4.0 + 1.0, "exactly 3 in all": 4.0}),
         (Quotas([0, 0, 0, 1, 1], exactly={0: 1, 1: 1}), {"exactly 1 from 0": 4.0, "exactly 1 from 1": 0.0}),
         (Quotas([0, 0, 0, 1, 1], at_least={1: 1}, at_most={1: 1}), {"exactly 1 from 1": 0.0}),
         (Excluding(TopK(1), [0]), {"exactly 1": 3.0}),

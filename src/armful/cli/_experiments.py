@@ -31,8 +31,7 @@ Out = Annotated[Path, typer.Option(help="Folder for the results, created if it d
 
 def reproduce(
     sizes: Annotated[
-        str,
-        typer.Option(help="Numbers k of arms chosen in a round, separated by commas; T = 20 k rounds."),
+        str, typer.Option(help="Numbers k of arms chosen in a round, separated by commas; T = 20 k rounds.")
     ] = "",
     runs: Annotated[int, typer.Option(help="Repetitions of every policy at every size.", min=1)] = 100,
     workers: Workers = None,
@@ -69,8 +68,7 @@ def compare(
     example: Annotated[bool, typer.Option("--example", help="Print a commented plan to start from.")] = False,
     workers: Workers = None,
     cluster: Annotated[
-        str | None,
-        typer.Option(help="Address of a dask scheduler whose workers to use, like tcp://10.0.0.1:8786."),
+        str | None, typer.Option(help="Address of a dask scheduler whose workers to use, like tcp://10.0.0.1:8786.")
     ] = None,
     out: Out = Path("armful-comparison"),
 ) -> None:

@@ -36,9 +36,7 @@ class Pairs:
         used_rows = np.bincount(self.row[chosen], minlength=self.row_capacity.size)
         used_columns = np.bincount(self.column[chosen], minlength=self.column_capacity.size)
         return replace(
-            self,
-            row_capacity=self.row_capacity - used_rows,
-            column_capacity=self.column_capacity - used_columns,
+            self, row_capacity=self.row_capacity - used_rows, column_capacity=self.column_capacity - used_columns
         )
 
     @property

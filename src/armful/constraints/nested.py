@@ -59,12 +59,7 @@ class NestedQuotas(BoundedGroups):
                 "NestedQuotas needs a column of labels for each level, like {'region': [...], 'city': [...]}"
             )
         columns = {name: replace(Groups.of(labels), kind=name) for name, labels in groups.items()}
-        self.options = {
-            "groups": columns,
-            "at_least": deepcopy(at_least),
-            "at_most": deepcopy(at_most),
-            "total": total,
-        }
+        self.options = {"groups": columns, "at_least": deepcopy(at_least), "at_most": deepcopy(at_most), "total": total}
         for option, bounds in (("at_least", at_least), ("at_most", at_most)):
             if bounds is not None and not isinstance(bounds, Mapping):
                 raise ValueError(f"{option} must be a mapping by level, like {{'region': 40}}, got {bounds!r}")

@@ -8,24 +8,7 @@ from pathlib import Path
 
 from armful.experiments._pairs import Difference
 
-STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.55 system-ui, sans-serif; color: #1c1c1c; background: #fff; max-width: 60rem; margin: 2rem auto;
-       padding: 0 1.2rem; }
-h1 { font-size: 1.7rem; line-height: 1.25; } h2 { font-size: 1.25rem; margin-top: 2.6rem; }
-figure { margin: 1.2rem 0; } figure img { width: 100%; max-width: 46rem; height: auto; }
-figcaption, .note { color: #555; font-size: .93rem; }
-.warning { border-left: 4px solid #d55e00; padding: .1rem 0 .1rem .8rem; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .93rem; margin: .8rem 0; }
-th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e2e2e2; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; padding-left: 0; }
-th { border-bottom: 2px solid #888; font-weight: 600; white-space: normal; vertical-align: bottom; max-width: 9rem; }
-ul { padding-left: 1.3rem; } code { overflow-wrap: anywhere; } th code, td code { overflow-wrap: normal; }
-code { background: #f3f3f3; padding: 0 .25em; border-radius: 3px; } li { margin: .25rem 0; }
-@media (max-width: 30rem) { body { margin: 1rem auto; padding: 0 .8rem; } table { font-size: .85rem; }
-       th, td { padding: .25rem .4rem; } th { min-width: 4.6rem; } }
-"""
+STYLE = "\n" + Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
 
 def page(title: str, parts: Iterable[str]) -> str:

@@ -127,14 +127,14 @@ def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
         page.paragraph(
             "The growth exponent e in the tables above is that of regret ~ (kT)^e, fitted on log-log axes over all "
             "sizes. Since k and T grow together, e = 1/2 is the growth of d sqrt(kT) and of dk alike, and e = 1 that "
-            "of dk^2. Its error is that of the means only.",
+            "of dk^2. Its error is that of the means only."
         ),
         page.heading("Bounds beside the measured regret"),
         page.paragraph(
             f"Explicit bounds at delta = {DELTA} with R = 1, lambda = d = 7, S = |theta*|, L the largest arm norm and "
             f"B = {B}. They are for the radius beta_T, while the runs use the paper's constant sqrt(d). They bound the "
             "worst case; where they exceed 2BkT, the most that can be lost at all, they say nothing. "
-            "The last bound is a derivation of armful's (docs/theory.md), unrefereed.",
+            "The last bound is a derivation of armful's (docs/theory.md), unrefereed."
         ),
         bounds_table(reproduction),
         page.heading(f"Figure (c) k = {CAMPAIGN_K}, T = {CAMPAIGN_ROUNDS}"),

@@ -198,13 +198,7 @@ class SamplingRadius:
 
 
 def make_radius(
-    radius: float | str,
-    *,
-    noise: Noise,
-    norm: float,
-    delta: float,
-    length: float | None,
-    guess: float = GUESSED_NOISE,
+    radius: float | str, *, noise: Noise, norm: float, delta: float, length: float | None, guess: float = GUESSED_NOISE
 ) -> Radius:
     """Return the radius that a policy's options name.
 

@@ -36,13 +36,7 @@ class AssumedArms(Arms):
     """The arms of a block with means and widths that are bounds, not computed ones."""
 
     def __init__(
-        self,
-        X: NDArray[Any],
-        state: Model,
-        caps: FloatArray | None,
-        block: slice,
-        mean: FloatArray,
-        width: FloatArray,
+        self, X: NDArray[Any], state: Model, caps: FloatArray | None, block: slice, mean: FloatArray, width: FloatArray
     ) -> None:
         self.X, self.state, self.caps, self.some_of_many = X, state, caps, True
         self.mean_and_width = mean, width

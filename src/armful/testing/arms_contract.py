@@ -11,16 +11,7 @@ from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.constraints import AtMost, NestedQuotas, Quotas, TopK
 from armful.constraints.ranked import RankedConstraint
-from armful.policies import (
-    C2UCB,
-    ArmwiseThompson,
-    CappedC2UCB,
-    Choice,
-    CombLinTS,
-    CombLinUCB,
-    EpsilonGreedy,
-    Policy,
-)
+from armful.policies import C2UCB, ArmwiseThompson, CappedC2UCB, Choice, CombLinTS, CombLinUCB, EpsilonGreedy, Policy
 from armful.testing._expectations import expect_close, expect_read_only, expect_refusal
 
 
