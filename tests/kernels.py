@@ -31,7 +31,7 @@ def environment(kernel: str) -> dict[str, str]:
 
 
 def played(kernel: str) -> str | None:
-    """Return the kernel that OpenBLAS really uses when it is told to use this one; None if it cannot run here."""
+    """Return the kernel that OpenBLAS really uses when it is set to this one; None if it cannot run here."""
     done = subprocess.run(
         [sys.executable, "-c", PLAYED], env=environment(kernel), capture_output=True, text=True, check=False
     )

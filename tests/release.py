@@ -32,7 +32,7 @@ def refuse_unless(holds: bool, sentence: str) -> None:
         sys.exit(f"release-check: {sentence}")
 
 
-def look_into(wheel: Path) -> Message:
+def read_metadata(wheel: Path) -> Message:
     """Check the files of the wheel, and return its metadata."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -84,7 +84,7 @@ def main() -> None:
     root = Path(__file__).resolve().parent.parent
     wheels, sources = sorted(dist.glob("*.whl")), sorted(dist.glob("*.tar.gz"))
     refuse_unless(len(wheels) == len(sources) == 1, f"{dist} should hold one wheel and one sdist")
-    version = look_into(wheels[0])["Version"]
+    version = read_metadata(wheels[0])["Version"]
     if os.environ.get("TAG"):
         fits_the_tag(os.environ["TAG"], version, (root / "CHANGELOG.md").read_text(encoding="utf-8"))
     in_an_empty_environment(wheels[0], (root / "README.md").read_text(encoding="utf-8"), version)

@@ -280,7 +280,7 @@ class Pairs(Objective):
         return float(rewards[indices].sum() + (10.0 if {38, 39} <= set(indices.tolist()) else 0.0))
 
 
-def test_an_objective_that_is_not_submodular_is_looked_at_in_full():
+def test_an_objective_that_is_not_submodular_is_evaluated_for_all_arms():
     rewards = np.concatenate([np.full(37, 0.5), [0.6, 1.0, 0.1]])
     answer = best(Pairs(), rewards, np.ones((40, 1)), TopK(2), np.random.default_rng(0))
     assert set(answer.indices.tolist()) == {38, 39}
@@ -378,7 +378,7 @@ class Sloppy(Constraint):
         return float(len(indices) != 1)
 
 
-class SloppyWorld:
+class ApproximateEnvironment:
     n_features = 2
 
     def rounds(self, n_rounds, rng):
@@ -392,8 +392,8 @@ sloppy = Sloppy()
 
 def test_thompson_warns_of_an_approximate_choice_in_a_simulation_too():
     with pytest.warns(UserWarning, match="may lose linearly"):
-        simulate(CombLinTS(n_features=2), SloppyWorld(), rounds=2, repetitions=2)
-    simulate(C2UCB(n_features=2), SloppyWorld(), rounds=2, repetitions=2)
+        simulate(CombLinTS(n_features=2), ApproximateEnvironment(), rounds=2, repetitions=2)
+    simulate(C2UCB(n_features=2), ApproximateEnvironment(), rounds=2, repetitions=2)
 
 
 def test_a_restriction_of_an_approximate_constraint_claims_no_proof():

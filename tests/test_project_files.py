@@ -43,7 +43,7 @@ def test_a_target_is_found_where_it_is_named():
     assert targets_named_in(f"{step}\n{prose}\n    make check demo  # all\n") == {"test", "docs", "check", "demo"}
 
 
-def test_every_workflow_is_looked_at():
+def test_every_workflow_is_checked():
     assert {path.stem for path in WORKFLOWS} == {"docs", "release", "test"}
 
 

@@ -9,7 +9,7 @@ from armful.randomness import STEP, Streams, arm_normals, arm_uniforms, draw_key
 ALARM = 1e-6
 
 
-def test_what_an_arm_draws_depends_on_key_and_place_alone():
+def test_the_random_numbers_of_an_arm_depend_on_key_and_index_alone():
     key = draw_key(np.random.default_rng(3))
     indices = np.array([7, 0, 12_345_678_901, 7])
     for draw in (tie_keys, arm_normals):
@@ -26,7 +26,7 @@ def test_keys_of_many_repetitions_are_those_of_each():
     assert np.array_equal(tie_keys(keys, np.arange(5)), np.stack([tie_keys(key, np.arange(5)) for key in alone]))
 
 
-def test_nothing_is_drawn_where_it_is_not_wanted():
+def test_nothing_is_drawn_where_it_is_not_asked_for():
     rng = np.random.default_rng(0)
     before = rng.bit_generator.state
     assert draw_key(rng, where=False) == 0
@@ -37,16 +37,16 @@ def test_nothing_is_drawn_where_it_is_not_wanted():
     assert generators[1].bit_generator.state == np.random.default_rng(1).bit_generator.state
 
 
-def test_lots_are_those_of_splitmix64():
+def test_tie_keys_are_those_of_splitmix64():
     """The first numbers of the published generator from seed 1234567."""
     wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
     assert tie_keys(np.array(1234567, dtype=np.uint64), np.arange(5)).tolist() == wanted
 
 
-def test_the_smallest_and_the_largest_lot_are_numbers_between_0_and_1_and_finite_normals():
+def test_the_smallest_and_the_largest_tie_key_give_numbers_between_0_and_1_and_finite_normals():
     first = np.zeros(1, dtype=np.int64)
-    for key, lot in ((2**64 - int(STEP), 0), (0x31628AF67B2131AB, 2**64 - 1)):
-        assert tie_keys(key, first) >> np.uint64(11) == lot >> 11
+    for key, expected in ((2**64 - int(STEP), 0), (0x31628AF67B2131AB, 2**64 - 1)):
+        assert tie_keys(key, first) >> np.uint64(11) == expected >> 11
         assert 0 < arm_uniforms(key, first) < 1
         assert np.isfinite(arm_normals(key, first))
 

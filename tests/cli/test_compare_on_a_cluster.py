@@ -83,10 +83,10 @@ def test_an_interrupt_gets_one_sentence_and_the_next_call_goes_on(address, tmp_p
     cells = tmp_path / "there" / "cells"
     eventually(lambda: saved(cells), seconds=900)
     os.killpg(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=900)
+    _, stderr = process.communicate(timeout=900)
     assert process.returncode == 130
-    assert told.strip().splitlines()[-1].startswith("armful: stopped; what is finished is kept")
-    assert "Traceback" not in told
+    assert stderr.strip().splitlines()[-1].startswith("armful: stopped; what is finished is kept")
+    assert "Traceback" not in stderr
     kept = {path.name: path.read_bytes() for path in cells.glob("*.json")}
     assert 1 <= len(kept) < 4
 

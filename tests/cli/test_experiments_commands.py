@@ -100,11 +100,11 @@ def test_a_mistake_in_a_class_of_ones_own_gets_one_sentence(own, sentence, tmp_p
         "[policies.mine]\nclass = 'mine.py:Mine'\n[environments.Slates]\n"
     )
     done = armful("compare", "plan.toml", "--workers", "2", cwd=tmp_path)
-    told = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("comparing")]
+    lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("comparing")]
     assert done.returncode == 1
-    assert len(told) == 1
-    assert told[0].startswith("armful: ")
-    assert told[0].endswith(sentence)
+    assert len(lines) == 1
+    assert lines[0].startswith("armful: ")
+    assert lines[0].endswith(sentence)
 
 
 @pytest.mark.slow
@@ -149,10 +149,10 @@ def test_an_interrupt_gets_one_sentence_and_the_next_call_goes_on(tmp_path, inte
         time.sleep(0.01)
     time.sleep(wait)
     os.killpg(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=900)
+    _, stderr = process.communicate(timeout=900)
     assert process.returncode == 130
-    assert told.strip().splitlines()[-1].startswith("armful: stopped; what is finished is kept")
-    assert "Traceback" not in told
+    assert stderr.strip().splitlines()[-1].startswith("armful: stopped; what is finished is kept")
+    assert "Traceback" not in stderr
 
 
 def test_help_shows_an_example(tmp_path):

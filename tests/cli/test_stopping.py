@@ -81,8 +81,8 @@ def test_a_killed_command_leaves_no_workers_behind(at_work):
 def test_sigterm_ends_the_command_and_its_workers_with_a_sentence(at_work):
     process, workers = at_work
     process.terminate()
-    _, told = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=120)
     assert process.returncode == 143
-    assert told.strip().splitlines()[-1].startswith("armful: stopped; what is finished is kept")
-    assert "Traceback" not in told
+    assert stderr.strip().splitlines()[-1].startswith("armful: stopped; what is finished is kept")
+    assert "Traceback" not in stderr
     assert all(has_ended(pid) for pid in workers)

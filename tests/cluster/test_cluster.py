@@ -149,7 +149,7 @@ def test_chunks_of_any_size_give_the_same_choice(client, chunk):
 
 
 @pytest.mark.parametrize("n_arms", [1, 5, 512, 513])
-def test_few_arms_are_chosen_from_as_in_one_place(client, n_arms):
+def test_few_arms_are_chosen_from_as_from_one_array(client, n_arms):
     X = rows(n_arms)
     assert_plain(C2UCB(n_features=D, seed=0), da.from_array(X, chunks=(100, D)), X, AtMost(3), client=client)
 
@@ -180,7 +180,7 @@ def test_ids_come_with_the_choice(client, tmp_path, monkeypatch):
 # -- what travels ------------------------------------------------------------------------------------
 
 
-def test_no_partition_comes_here(client, monkeypatch):
+def test_no_partition_is_sent_to_this_machine(client, monkeypatch):
     n, k, returned = 40_000, 50, []
 
     def recorded(self, tasks, doing, results=runner.DaskRunner.results):
@@ -285,7 +285,7 @@ def _sizes(values):
 
 
 class Deadly(C2UCB):
-    """Kills the worker that scores the arm at place `fatal`; only once if there is a `marker`, a file to be made."""
+    """Kills the worker that scores the arm at index `fatal`; only once if there is a `marker`, a file to be made."""
 
     armwise = True
 
@@ -441,7 +441,7 @@ def test_a_policy_whose_arms_depend_on_each_other_is_refused(client):
         CappedC2UCB(n_features=D, spread=1.0).choose(da.ones((9, D)), TopK(1), client=client)
 
 
-def test_a_bad_row_is_named_by_its_place_among_all(client):
+def test_a_bad_row_is_named_by_its_index_among_all(client):
     X = rows(3000)
     X[2345, 1] = np.nan
     policy = ArmwiseThompson(n_features=D, seed=0)

@@ -107,7 +107,7 @@ WEIGHTS = {
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("every", [(False, False), (True, False), (True, True)])
 @pytest.mark.parametrize("degree", [3, 20])
-def test_sparse_graphs_are_worth_what_dense_ones_are(weights, every, degree):
+def test_sparse_graphs_have_the_value_of_dense_ones(weights, every, degree):
     rng = np.random.default_rng(degree)
     n_columns = 350 if every[1] else 400
     graph = large(rng, 350, n_columns, degree, every)

@@ -138,7 +138,7 @@ def test_a_row_is_kept_to_a_billionth_though_highs_allows_a_millionth():
     assert constraint.violation([0, 2]) == pytest.approx(1e-7)
 
 
-def test_so_it_is_beside_coefficients_that_are_far_larger():
+def test_so_it_is_with_other_coefficients_that_are_far_larger():
     constraint = Linear([[1e4, 1.0, 1e-8]], -np.inf, 1.0)
     for seed in range(10):
         assert constraint.best([1.0, 1.0, 0.9], rng=np.random.default_rng(seed)).indices.tolist() == [1]
@@ -376,7 +376,7 @@ def test_too_many_rows_are_not_searched(monkeypatch):
     ("required", "excluded", "rows"),
     [([1, 2], [], "meets row one"), ([], [0, 1, 2], "meets row one"), ([], [1, 2], "meets them all")],
 )
-def test_required_and_excluded_arms_that_leave_nothing_are_told_from_a_conflict(required, excluded, rows):
+def test_required_and_excluded_arms_that_leave_nothing_have_another_message_than_a_conflict(required, excluded, rows):
     constraint = Linear([[1, 1, 1], [1, 0, 0], [0, 0, 1]], [1, 0, 0], [1, 0, 1], names=["one", "not 0", "free"])
     sentence = f"no set with all the required arms and none of the excluded {rows}"
     if "all" in rows:

@@ -103,9 +103,9 @@ def test_one_level_is_plain_quotas():
     ],
 )
 def test_what_cannot_be_met_is_said(options, message):
-    places = {"region": ["n", "n", "n", "s", "s"], "city": ["a", "a", "b", "c", "c"]}
+    groups = {"region": ["n", "n", "n", "s", "s"], "city": ["a", "a", "b", "c", "c"]}
     with pytest.raises(ValueError, match=message):
-        NestedQuotas(**{"groups": places, **options})
+        NestedQuotas(**{"groups": groups, **options})
 
 
 @pytest.mark.parametrize("seed", range(30))

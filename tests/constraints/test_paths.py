@@ -374,7 +374,7 @@ def test_the_longest_path_keeps_to_source_and_target():
     assert constraint.k == 2
 
 
-def test_a_cycle_worth_going_round_is_not_gone_round():
+def test_a_cycle_of_positive_score_is_not_part_of_a_path():
     edges = [("a", "b"), ("b", "c"), ("c", "b"), ("b", "d"), ("c", "d"), ("e", "f"), ("f", "e"), ("b", "e"), ("f", "d")]
     answer = Path(edges, "a", "d").best([0.0, 5.0, 5.0, 1.0, -1.0, 9.0, 9.0, -7.0, -9.0])
     assert answer.indices.tolist() == [0, 1, 4]
@@ -542,7 +542,7 @@ def test_arms_that_are_not_there_are_refused():
             Path(TRIANGLE, "a", "d").violation(indices)
 
 
-def test_a_path_with_a_cycle_beside_it_is_no_path():
+def test_a_path_and_a_separate_cycle_are_not_a_path():
     edges = ["ab", "cd", "de", "ec", "ff"]
     for directed in (True, False):
         constraint = Path(edges, "a", "b", directed=directed)
@@ -659,7 +659,7 @@ def test_of_paths_that_cost_the_same_each_is_drawn():
 
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=60, deadline=None)
-def test_free_edges_do_not_change_what_a_path_is_worth(seed):
+def test_free_edges_do_not_change_the_value_of_a_path(seed):
     rng = np.random.default_rng(seed)
     edges = np.concatenate([[[0, 1], [1, 5]], rng.integers(6, size=(12, 2))])
     scores = -rng.integers(0, 3, len(edges)) / 4

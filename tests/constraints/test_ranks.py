@@ -50,22 +50,22 @@ def test_candidates_of_parts_hold_the_best_set_of_all(kind, n, seed):
     rng = np.random.default_rng(seed)
     constraint, key = some_constraint(kind, n, rng), draw_key(rng)
     scores = rng.integers(-3, 4, n).astype(float)
-    wanted = constraint.best_among(scores, key)
-    places = np.arange(n)
+    expected = constraint.best_among(scores, key)
+    arm_indices = np.arange(n)
     part = rng.integers(0, 3, n)
     left = []
     for i in range(3):
-        here = places[part == i]
+        here = arm_indices[part == i]
         kept, thresholds = constraint.ranks.reduce(here, scores[here], key)
         left.append(here[kept])
-        below = scores < constraint.ranks.thresholds_of(thresholds, places)
-        assert not below[wanted.indices].any()
+        below = scores < constraint.ranks.thresholds_of(thresholds, arm_indices)
+        assert not below[expected.indices].any()
     merged = np.sort(np.concatenate(left))
     kept, thresholds = constraint.ranks.reduce(merged, scores[merged], key)
     found = constraint.best_among(scores[merged[kept]], key, merged[kept])
-    assert np.array_equal(np.sort(found.indices), np.sort(wanted.indices))
-    assert found.value == wanted.value
-    assert not (scores < constraint.ranks.thresholds_of(thresholds, places))[wanted.indices].any()
+    assert np.array_equal(np.sort(found.indices), np.sort(expected.indices))
+    assert found.value == expected.value
+    assert not (scores < constraint.ranks.thresholds_of(thresholds, arm_indices))[expected.indices].any()
 
 
 @settings(max_examples=500, deadline=None)
@@ -79,29 +79,29 @@ def test_thresholds_from_scores_that_are_too_low_still_hold(kind, n, seed):
     constraint, key = some_constraint(kind, n, rng), draw_key(rng)
     scores = rng.integers(-3, 4, n).astype(float)
     lowest = scores - rng.integers(0, 3, n)
-    wanted = constraint.best_among(scores, key).indices
+    expected = constraint.best_among(scores, key).indices
     here = np.flatnonzero(rng.random(n) < 0.7)
     _, thresholds = constraint.ranks.reduce(here, lowest[here], key)
-    assert not (scores < constraint.ranks.thresholds_of(thresholds, np.arange(n)))[wanted].any()
+    assert not (scores < constraint.ranks.thresholds_of(thresholds, np.arange(n)))[expected].any()
 
 
 def test_few_candidates_remain():
     rng = np.random.default_rng(0)
-    scores, key, places = rng.standard_normal(10_000), draw_key(rng), np.arange(10_000)
-    assert TopK(7).ranks.reduce(places, scores, key)[0].sum() == 7
-    assert TopK(7).ranks.reduce(places, np.ones(10_000), key)[0].sum() == 7
-    quotas = Quotas(places % 10, at_least=2, at_most=30, total=100)
-    assert quotas.ranks.reduce(places, scores, key)[0].sum() <= 100 + 2 * 10
-    assert AtMost(7).ranks.reduce(places, -np.abs(scores) - 1, key)[0].sum() == 0
+    scores, key, arm_indices = rng.standard_normal(10_000), draw_key(rng), np.arange(10_000)
+    assert TopK(7).ranks.reduce(arm_indices, scores, key)[0].sum() == 7
+    assert TopK(7).ranks.reduce(arm_indices, np.ones(10_000), key)[0].sum() == 7
+    quotas = Quotas(arm_indices % 10, at_least=2, at_most=30, total=100)
+    assert quotas.ranks.reduce(arm_indices, scores, key)[0].sum() <= 100 + 2 * 10
+    assert AtMost(7).ranks.reduce(arm_indices, -np.abs(scores) - 1, key)[0].sum() == 0
 
 
 def test_a_part_of_the_ranks_speaks_of_the_same_arms():
     rng = np.random.default_rng(0)
     quotas = Quotas(rng.integers(0, 5, 100), at_most=3, total=9)
-    scores, key, places = rng.standard_normal(100), draw_key(rng), np.arange(40, 90)
-    kept, thresholds = quotas.ranks.reduce(places, scores[places], key)
+    scores, key, arm_indices = rng.standard_normal(100), draw_key(rng), np.arange(40, 90)
+    kept, thresholds = quotas.ranks.reduce(arm_indices, scores[arm_indices], key)
     part = quotas.ranks.part(40, 90)
-    again, same = part.reduce(places, scores[places], key)
+    again, same = part.reduce(arm_indices, scores[arm_indices], key)
     assert np.array_equal(kept, again)
     assert np.array_equal(thresholds, same)
     assert np.array_equal(
@@ -113,6 +113,6 @@ def test_the_largest_of_some_arms_break_ties_as_among_all():
     key = draw_key(np.random.default_rng(0))
     scores = np.array([1.0, 2.0, 2.0, 0.0, 2.0, 1.0])
     everything = largest(scores[None], 3, np.array([key], dtype=np.uint64))[0]
-    places = np.array([1, 2, 4, 5])
-    assert np.array_equal(places[largest_of_one(scores[places], 3, key, places)], everything)
+    arm_indices = np.array([1, 2, 4, 5])
+    assert np.array_equal(arm_indices[largest_of_one(scores[arm_indices], 3, key, arm_indices)], everything)
     assert np.array_equal(everything, np.array([1, 2, 4])[np.argsort(tie_keys(key, np.array([1, 2, 4])))])

@@ -212,7 +212,7 @@ def test_ids_of_a_table_are_excluded_and_required(constraint, chosen):
     assert pickle.loads(pickle.dumps(constraint)).ids == constraint.ids
 
 
-def test_the_ids_of_a_table_are_looked_for_once(monkeypatch):
+def test_the_ids_of_a_table_are_searched_once(monkeypatch):
     policy, table = people()
     constraint, looks = Excluding(TopK(2), ids=["ann"]), []
     plain = Table.indices_of

@@ -18,8 +18,8 @@ SPACED = replace(
 
 
 def run(plan, folder):
-    told = []
-    return run_cells(plan.cells(), folder, progress=told.append), sum(isinstance(each, Result) for each in told)
+    reported = []
+    return run_cells(plan.cells(), folder, progress=reported.append), sum(isinstance(each, Result) for each in reported)
 
 
 @pytest.mark.parametrize(

@@ -118,15 +118,15 @@ def eventually(condition, seconds=900.0):
 @pytest.mark.slow
 def test_a_cluster_saves_what_processes_here_save(runner, tmp_path):
     plan = replace(TINY, sizes=[(2, 5), (3, 8), (4, 20)], runs=60)
-    told = []
-    there = run_cells(plan.cells(), tmp_path / "there", runner=runner, progress=told.append)
+    reported = []
+    there = run_cells(plan.cells(), tmp_path / "there", runner=runner, progress=reported.append)
     here = run_cells(plan.cells(), tmp_path / "here", workers=1)
     assert saved(tmp_path / "there") == saved(tmp_path / "here")
     assert (
         [(r.policy, r.k) for r in there] == [(r.policy, r.k) for r in here] == [(c.policy, c.k) for c in plan.cells()]
     )
-    assert len(told) == len(there) == len(saved(tmp_path / "there")) == 6
-    assert None not in told
+    assert len(reported) == len(there) == len(saved(tmp_path / "there")) == 6
+    assert None not in reported
 
 
 class Interrupt(Exception):
@@ -146,9 +146,9 @@ def test_an_interrupted_run_goes_on_where_it_was(runner, tmp_path):
         run_cells(TINY.cells(), tmp_path / "there", runner=runner, progress=stop_after_two)
     assert len(saved(tmp_path / "there")) == 2
 
-    told = []
-    run_cells(TINY.cells(), tmp_path / "there", runner=runner, progress=told.append)
-    assert told.count(None) == 2
+    reported = []
+    run_cells(TINY.cells(), tmp_path / "there", runner=runner, progress=reported.append)
+    assert reported.count(None) == 2
     run_cells(TINY.cells(), tmp_path / "here")
     assert saved(tmp_path / "there") == saved(tmp_path / "here")
 
@@ -316,7 +316,7 @@ def test_a_worker_with_many_threads_gives_the_same(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_cluster_without_workers_is_told_after_a_while(tmp_path, monkeypatch):
+def test_a_cluster_without_workers_is_reported_after_a_while(tmp_path, monkeypatch):
     monkeypatch.setattr(dask_runner, "PATIENCE_SECONDS", 0.5)
     with (
         local_cluster(tmp_path, n_workers=0) as empty,
@@ -327,7 +327,7 @@ def test_a_cluster_without_workers_is_told_after_a_while(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_goes_away_is_told_and_what_is_finished_is_kept(tmp_path):
+def test_a_scheduler_that_goes_away_is_reported_and_what_is_finished_is_kept(tmp_path):
     gone = local_cluster(tmp_path, n_workers=1)
     cluster = gone.__enter__()
 
@@ -343,7 +343,7 @@ def test_a_scheduler_that_goes_away_is_told_and_what_is_finished_is_kept(tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "while a cell runs", "after a cell"])
-def test_a_client_that_closes_is_told_like_a_scheduler_that_is_gone(local, tmp_path, when):
+def test_a_client_that_closes_is_reported_like_a_scheduler_that_is_gone(local, tmp_path, when):
     plan = sleepy(tmp_path, 4)
     with connect_cluster(local.scheduler_address) as runner:
         if when == "before":

@@ -52,7 +52,7 @@ def test_very_few_runs_tell_nothing(runs):
     assert standing.sentences()[0].endswith("; it takes 5 runs at least to tell policies apart.")
 
 
-def test_the_table_in_the_terminal_marks_the_lowest_and_what_is_not_told_from_it():
+def test_the_table_in_the_terminal_marks_the_lowest_and_what_is_not_clearly_above_it():
     text = printed(standings(PLAN, RESULTS), 80)
     lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
     assert lines["low"].count("*") == lines["near"].count("*") == 2

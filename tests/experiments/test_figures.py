@@ -42,11 +42,11 @@ def drawn(lines, **options):
 
 @given(st.lists(st.floats(-0.2, 1.2), min_size=1, max_size=18))
 def test_labels_keep_their_order_and_their_distance_within_the_axes(heights):
-    places = _apart(np.sort(heights), gap=0.055)
-    assert len(places) == len(heights)
-    assert all(b - a >= 0.055 - 1e-9 for a, b in itertools.pairwise(places))
-    assert min(places) > 0
-    assert max(places) < 1
+    moved = _apart(np.sort(heights), gap=0.055)
+    assert len(moved) == len(heights)
+    assert all(b - a >= 0.055 - 1e-9 for a, b in itertools.pairwise(moved))
+    assert min(moved) > 0
+    assert max(moved) < 1
 
 
 def test_labels_that_do_not_touch_stay_where_they_are():
@@ -54,7 +54,7 @@ def test_labels_that_do_not_touch_stay_where_they_are():
 
 
 @pytest.mark.parametrize("ends", [[5.0] * 9, [1.0] * 9, [100.0] * 9, [5.0], list(range(1, 25))])
-def test_every_name_stands_beside_the_axes_and_not_below_or_above_them(ends):
+def test_every_name_is_to_the_right_of_the_axes_and_not_below_or_above_them(ends):
     axes = drawn([Line(f"policy {i}", SIZES, [1.0, 100.0, end], [0.1] * 3) for i, end in enumerate(ends)])
     box = axes.get_window_extent()
     names = sorted((Text.get_window_extent(name) for name in axes.texts), key=lambda name: name.y0)
@@ -115,7 +115,7 @@ def test_a_single_size_stands_in_the_middle():
     assert drawn([Line("a", [80], [3], [1]), Line("b", [80], [4], [1])]).get_xlim() == (40, 160)
 
 
-def test_sizes_too_close_to_be_told_apart_are_not_ticks():
+def test_sizes_too_close_to_each_other_are_not_ticks():
     axes = drawn([Line("a", [250, 260, 4000], [1, 2, 3], [0] * 3)])
     labels = [label.get_window_extent() for label in axes.get_xticklabels()]
     assert len(labels) >= 3

@@ -53,7 +53,7 @@ def test_two_differences_that_agree_are_no_proof():
 
 
 @pytest.mark.parametrize("regret", [[1.0], [2.0, 2.0], [2.0] * 9])
-def test_a_single_run_and_equal_policies_are_not_told_apart(regret):
+def test_a_single_run_and_equal_policies_show_no_clear_difference(regret):
     found = difference(result(1, regret), result(1, regret))
     assert not found.is_clear
     assert found.runs_needed == math.inf

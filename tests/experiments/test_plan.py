@@ -124,7 +124,7 @@ def test_the_example_plan_can_be_run(tmp_path):
     assert plan.sizes == [(5, 50), (10, 100), (20, 200)]
 
 
-def test_own_classes_are_found_in_a_file_beside_the_plan(tmp_path):
+def test_own_classes_are_found_in_a_file_next_to_the_plan(tmp_path):
     (tmp_path / "mine.py").write_text("from armful import C2UCB\nclass Mine(C2UCB):\n    pass\n")
     path = tmp_path / "plan.toml"
     path.write_text(
@@ -173,7 +173,7 @@ def test_own_classes_are_found_in_a_file_beside_the_plan(tmp_path):
         ),
     ],
 )
-def test_a_wrong_plan_is_told_in_a_sentence(tmp_path, text, message):
+def test_a_wrong_plan_is_refused_in_a_sentence(tmp_path, text, message):
     path = tmp_path / "plan.toml"
     path.write_text(text)
     with pytest.raises(ValueError, match=message) as caught:
@@ -189,7 +189,7 @@ def test_a_wrong_plan_is_told_in_a_sentence(tmp_path, text, message):
     ],
     ids=["deep", "long number"],
 )
-def test_an_absurd_plan_is_told_in_a_sentence(tmp_path, before, repeated, message):
+def test_an_absurd_plan_is_refused_in_a_sentence(tmp_path, before, repeated, message):
     path = tmp_path / "plan.toml"
     path.write_text(before + repeated)
     with pytest.raises(ValueError, match=message):
@@ -321,13 +321,13 @@ def test_names_that_no_terminal_shows_are_refused(tmp_path, name):
         read_plan_of(tmp_path, f"{SIZES}[policies.{name}]\nclass = 'C2UCB'\n[environments.Slates]\n")
 
 
-def test_a_plan_that_is_not_there_is_told_in_a_sentence(tmp_path):
+def test_a_missing_plan_is_refused_in_a_sentence(tmp_path):
     with pytest.raises(ValueError, match="is not there"):
         read_plan(tmp_path / "plan.toml")
 
 
 @pytest.mark.parametrize("n_features", ["3.5", "'three'", "None", "0"])
-def test_an_environment_of_ones_own_without_a_number_of_features_is_told(tmp_path, n_features):
+def test_an_own_environment_without_a_number_of_features_is_refused(tmp_path, n_features):
     (tmp_path / "mine.py").write_text(
         f"class Town:\n    n_features = {n_features}\n    def rounds(self, n_rounds, rng):\n        return iter(())\n"
     )

@@ -58,7 +58,7 @@ def test_a_number_of_the_table_is_that_of_its_cell_run_alone(small):
     assert [r.mean for r in small[0].of(cell.environment, "CombLinTS") if r.k == 3] == [again.mean]
 
 
-def test_the_bounds_stand_beside_the_regret_they_bound(small):
+def test_the_bounds_are_shown_with_the_regret_they_bound(small):
     """Written out anew for k = 3: R = 1, lambda = d = 7, L = 4, B = 0.9, delta = 0.1."""
     k, T, d = 3, 60, 7
     G = d * math.log(1 + 16 * k * T / (d * 7))

@@ -48,10 +48,10 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path, workers):
     kept = len(list(tmp_path.glob("*.json")))
     assert kept == 2
 
-    told = []
-    results = run_cells(TINY.cells(), tmp_path, workers=workers, progress=told.append)
-    assert told.count(None) == kept
-    assert len(told) == len(results) == 4
+    reported = []
+    results = run_cells(TINY.cells(), tmp_path, workers=workers, progress=reported.append)
+    assert reported.count(None) == kept
+    assert len(reported) == len(results) == 4
     assert [r.regret for r in results] == [r.regret for r in run_cells(TINY.cells(), tmp_path / "fresh")]
 
 
@@ -60,9 +60,9 @@ def test_a_half_written_or_foreign_result_is_run_again(tmp_path):
     damaged, foreign = sorted(tmp_path.glob("*.json"))[:2]
     damaged.write_text(damaged.read_text()[:40])
     foreign.write_text('{"other": 1}')
-    told = []
-    again = run_cells(TINY.cells(), tmp_path, progress=told.append)
-    assert sum(isinstance(each, Result) for each in told) == 2
+    reported = []
+    again = run_cells(TINY.cells(), tmp_path, progress=reported.append)
+    assert sum(isinstance(each, Result) for each in reported) == 2
     assert [r.regret for r in again] == [r.regret for r in first]
 
 

@@ -60,7 +60,7 @@ class Init(Greedy):
         super().__init__(**common)
         self.x = {}["x"]
 
-class World(Slates):
+class NoRounds(Slates):
     def rounds(self, n_rounds, rng):
         yield from None
 
@@ -91,7 +91,7 @@ def with_environment(kind):
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "line"),
+    ("name", "message", "line"),
     [
         ("Key", "KeyError: 'x' (own.py, line {}, in Key.score)", line_of('{}["x"]')),
         ("Heir", "KeyError: 'x' (own.py, line {}, in Key.score)", line_of('{}["x"]')),
@@ -99,13 +99,13 @@ def with_environment(kind):
         ("Exits", "SystemExit: 3 (own.py, line {}, in Exits.score)", line_of("sys.exit")),
     ],
 )
-def test_what_a_score_raises_is_told_with_its_line(file, tmp_path, name, told, line):
+def test_an_error_in_score_is_reported_with_its_line(file, tmp_path, name, message, line):
     with pytest.raises(ValueError) as caught:
         run_cells(with_policy(f"{file}:{name}").cells(), tmp_path)
-    assert str(caught.value) == f"mine in slates with k = 3, T = 8: {told.format(line)}"
+    assert str(caught.value) == f"mine in slates with k = 3, T = 8: {message.format(line)}"
 
 
-def test_a_line_in_another_file_of_the_users_is_told_too(tmp_path, monkeypatch):
+def test_a_line_in_another_file_of_the_user_is_reported_too(tmp_path, monkeypatch):
     (tmp_path / "rules.py").write_text(
         "class Rule:\n    k = 1\n    def best(self, scores, X=None, rng=None):\n        return {}[1]\n"
     )
@@ -114,8 +114,8 @@ def test_a_line_in_another_file_of_the_users_is_told_too(tmp_path, monkeypatch):
         "    n_features = 2\n    def rounds(self, n_rounds, rng):\n        yield Round(np.eye(2), Rule(), np.ones(2))\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    told = r"^mine in town with T = 8: KeyError: 1 \(rules.py, line 4, in Rule.best\)$"
-    with pytest.raises(ValueError, match=told):
+    message = r"^mine in town with T = 8: KeyError: 1 \(rules.py, line 4, in Rule.best\)$"
+    with pytest.raises(ValueError, match=message):
         run_cells(with_environment(f"{tmp_path / 'town.py'}:Town").cells(), tmp_path / "cells")
 
 
@@ -124,12 +124,12 @@ def test_a_mistake_without_words_is_called_by_its_name(tmp_path):
     path.write_text(
         "from armful import C2UCB\n\nclass Silent(C2UCB):\n    def score(self, arms, k):\n        raise ValueError\n"
     )
-    told = r"^mine in slates with k = 3, T = 8: ValueError \(silent.py, line 5, in Silent.score\)$"
-    with pytest.raises(ValueError, match=told):
+    message = r"^mine in slates with k = 3, T = 8: ValueError \(silent.py, line 5, in Silent.score\)$"
+    with pytest.raises(ValueError, match=message):
         run_cells(with_policy(f"{path}:Silent").cells(), tmp_path / "cells")
 
 
-def test_a_wrong_shape_is_told_with_its_line(file, tmp_path):
+def test_a_wrong_shape_is_reported_with_its_line(file, tmp_path):
     sentence = rf"^mine in slates .*could not be broadcast.* \(own.py, line {line_of('zeros(7)')}, in Shapes.score\)$"
     with pytest.raises(ValueError, match=sentence):
         run_cells(with_policy(f"{file}:Shapes").cells(), tmp_path)
@@ -153,15 +153,15 @@ def test_worker_processes_tell_what_this_process_tells(file, tmp_path, name):
         ("Learner", r"AttributeError: 'int' object .* \(Learner in armful's loop.py, line \d+, in run_alone\)$"),
     ],
 )
-def test_what_armful_cannot_use_is_told_with_the_class_and_the_line_of_armful(file, tmp_path, name, sentence):
+def test_an_unusable_result_is_reported_with_the_class_and_the_line_of_armful(file, tmp_path, name, sentence):
     with pytest.raises(ValueError, match=sentence):
         run_cells(with_policy(f"{file}:{name}").cells(), tmp_path)
 
 
-def test_what_the_rounds_of_an_environment_raise_is_told_with_its_line(file, tmp_path):
-    sentence = rf"^mine in town .*TypeError: .* \(own.py, line {line_of('yield from None')}, in World.rounds\)$"
+def test_an_error_in_rounds_is_reported_with_its_line(file, tmp_path):
+    sentence = rf"^mine in town .*TypeError: .* \(own.py, line {line_of('yield from None')}, in NoRounds.rounds\)$"
     with pytest.raises(ValueError, match=sentence):
-        run_cells(with_environment(f"{file}:World").cells(), tmp_path)
+        run_cells(with_environment(f"{file}:NoRounds").cells(), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -182,22 +182,22 @@ def test_what_can_be_seen_before_anything_runs_is(file, monkeypatch, plan, sente
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("import sys\nsys.exit('bye')\n", "SystemExit: bye (broken.py, line 2)"),
         ("x = 1\ny = 1 / 0\n", "ZeroDivisionError: division by zero (broken.py, line 2)"),
         ("x = 1\ndef f(:\n", "SyntaxError: invalid syntax (broken.py, line 2)"),
     ],
 )
-def test_a_file_or_module_that_does_not_load_is_told_with_its_line(tmp_path, monkeypatch, text, told):
+def test_a_file_or_module_that_does_not_load_is_reported_with_its_line(tmp_path, monkeypatch, text, message):
     (tmp_path / "broken.py").write_text(text)
     with pytest.raises(ValueError) as caught:
         check(with_policy(f"{tmp_path / 'broken.py'}:Mine"))
-    assert str(caught.value) == f"{tmp_path / 'broken.py'} cannot be loaded: {told}"
+    assert str(caught.value) == f"{tmp_path / 'broken.py'} cannot be loaded: {message}"
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValueError) as caught:
         check(with_policy("broken:Mine"))
-    assert str(caught.value) == f"cannot import broken: {told}"
+    assert str(caught.value) == f"cannot import broken: {message}"
 
 
 def test_a_bug_in_armful_keeps_its_traceback(tmp_path, monkeypatch):
@@ -211,7 +211,7 @@ def test_a_bug_in_armful_keeps_its_traceback(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_worker_process_that_dies_is_told_in_a_sentence(tmp_path):
+def test_a_worker_process_that_dies_is_reported_in_a_sentence(tmp_path):
     file = tmp_path / "deadly.py"
     file.write_text("import os\nfrom armful import C2UCB\nclass Deadly(C2UCB):\n    score = lambda *_: os._exit(1)\n")
     plan = replace(with_policy(f"{file}:Deadly"), sizes=[(2, 5), (3, 8)])

@@ -84,7 +84,7 @@ def test_what_runs_do_not_tell_apart_is_said_to_be_so():
         ),
     ],
 )
-def test_armfuls_rule_is_set_beside_the_papers_at_every_size_and_on_both_types(ours, words):
+def test_armfuls_rule_is_compared_with_the_papers_at_every_size_and_on_both_types(ours, words):
     assert words in differs(reproduced({**AS_IN_THE_PAPER, **ours}))
 
 

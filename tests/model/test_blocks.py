@@ -127,8 +127,8 @@ def fresh():
 
 @pytest.mark.parametrize("from_", [1, 7, 12])
 @pytest.mark.parametrize("n", [1, 13, 200, 1024, 1025])
-def test_equal_rows_get_equal_results_from_a_blas_that_goes_by_their_place(monkeypatch, fresh, n, from_):
-    """From the 12th on: 8 at a time are alike; from the 1st or the 7th: only one at a time at the same place."""
+def test_equal_rows_get_equal_results_from_a_blas_that_depends_on_their_index(monkeypatch, fresh, n, from_):
+    """From the 12th on: 8 at a time are alike; from the 1st or the 7th: only one at a time at the same index."""
     monkeypatch.setattr(ByPlace, "from_", from_)
     make = np.random.default_rng
 

@@ -103,7 +103,7 @@ def test_a_state_is_a_value():
     assert np.allclose(after.V, 2 * np.eye(2))
 
 
-def test_what_a_batch_hands_out_cannot_be_changed():
+def test_the_arrays_of_a_batch_are_read_only():
     state = RidgeState(n_features=2, batch=(3,)).learn(np.ones((3, 1, 2)), np.ones((3, 1)))
     for known in (state, state + state, state.discount(0.5), state[:2], state[0].repeat(2)):
         for array in (known.n, known.theta, known.root, known.inverse_root):
@@ -338,7 +338,7 @@ def test_one_learner_of_a_batch_that_loses_its_ridge_is_enough():
         state.learn(np.stack([a + b, 2.0**60 * (a + b)])[:, None], np.zeros((2, 1)))
 
 
-def test_a_ridge_too_small_beside_the_features_is_refused():
+def test_a_ridge_too_small_for_the_features_is_refused():
     with pytest.raises(PrecisionError, match=r"^the ridge 1e-40 is lost"):
         RidgeState(n_features=3, ridge=1e-40).learn([[1.0, 2.0, 3.0]], [0.0])
 

@@ -21,7 +21,7 @@ def arrays_of(choice):
     return {name: getattr(choice, name) for name in ARRAYS if getattr(choice, name) is not None}
 
 
-def test_no_array_of_a_choice_can_be_written_to_and_what_it_came_from_can():
+def test_the_arrays_of_a_choice_are_read_only_and_their_originals_are_not():
     mine, ids = X.copy(), [f"arm {i}" for i in range(12)]
     for arms, n_arrays in ((mine, 6), (Table.wrap(mine, ids), 7)):
         found = arrays_of(policy().choose(arms, TopK(3)))

@@ -224,7 +224,7 @@ class SlowTable(Table):
         return super().rows(begin, end)
 
 
-def test_nobody_waits_for_a_choice_from_a_large_table(tmp_path):
+def test_a_choice_from_a_large_table_blocks_no_other_thread(tmp_path):
     policy, table = C2UCB(n_features=D, seed=0), SlowTable.wrap(MANY)
     table.inside, table.go_on, found = threading.Event(), threading.Event(), []
     alone = C2UCB(n_features=D, seed=0)

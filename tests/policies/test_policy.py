@@ -362,7 +362,7 @@ def test_a_refused_choice_draws_nothing():
     assert policy.rng.bit_generator.state == before
 
 
-def test_what_a_state_hands_out_cannot_be_changed():
+def test_the_arrays_of_a_state_are_read_only():
     policy = C2UCB(n_features=2)
     policy.learn([[1.0, 2.0]], [1.0])
     with pytest.raises(ValueError, match="read-only"):

@@ -65,7 +65,7 @@ def test_arms_of_about_unit_length_or_with_a_ridge_are_not_remarked_on(kind):
         made(kind, ridge=1.0).choose(arms(squared_length), TopK(2))
 
 
-def test_only_the_first_arms_are_looked_at():
+def test_only_the_first_arms_are_checked():
     policy = made(C2UCB)
     policy.choose(arms(1.0), TopK(2))
     policy.choose(arms(1e6), TopK(2))

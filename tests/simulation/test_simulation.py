@@ -171,7 +171,7 @@ def test_mean_and_standard_error_are_those_of_the_totals():
         ({"policy": C2UCB(n_features=4)}, "the policy has 4 features, the environment 5"),
     ],
 )
-def test_bad_arguments_are_told_in_a_sentence(wrong, message):
+def test_bad_arguments_are_refused_in_a_sentence(wrong, message):
     arguments = {"policy": C2UCB(n_features=5), "environment": Slates(n_features=5), "rounds": 2, **wrong}
     policy, environment = arguments.pop("policy"), arguments.pop("environment")
     with pytest.raises(ValueError, match=message):
@@ -188,7 +188,7 @@ class Short:
 
 
 @pytest.mark.parametrize("batched", [True, False])
-def test_an_environment_that_gives_too_few_rounds_is_told_so(batched):
+def test_an_environment_that_gives_too_few_rounds_is_refused(batched):
     policy = type("Tried", (C2UCB,), {"batched": batched})(n_features=5)
     with pytest.raises(ValueError, match="Short gave 3 rounds where 4 were asked for"):
         simulate(policy, Short(), rounds=4, repetitions=2)
@@ -340,7 +340,7 @@ def test_what_stays_the_same_in_some_repetitions_is_not_taken_to_stay_in_all(par
     np.testing.assert_allclose(batch.rewards, np.concatenate([each.rewards for each in alone]), atol=1e-9)
 
 
-def test_repetitions_without_arms_are_told_in_a_sentence():
+def test_repetitions_without_arms_are_refused_in_a_sentence():
     @dataclass
     class Custom:
         n_features: int = 3
@@ -412,7 +412,7 @@ def test_scores_without_the_axis_of_the_repetitions_are_refused():
         (np.ones((0, 3)), "needs 2 arms, 0 are there"),
     ],
 )
-def test_bad_arms_of_each_repetition_are_told_in_a_sentence(features, message):
+def test_bad_arms_of_each_repetition_are_refused_in_a_sentence(features, message):
     @dataclass
     class Custom:
         n_features: int = 3
@@ -433,7 +433,7 @@ def test_a_round_keeps_the_very_arrays_it_is_given(kind):
     assert shown.mean is mean
 
 
-def test_a_constraint_that_answers_with_a_pair_is_told_so():
+def test_a_constraint_that_answers_with_a_pair_is_refused():
     class Pair(TopK):
         def best(self, scores, X=None, rng=None):
             return np.arange(self.k), 1.0
@@ -544,7 +544,7 @@ def test_what_cannot_be_simulated_is_refused(policy, environment, message):
 
 
 @pytest.mark.slow
-def test_a_worker_that_ends_too_soon_is_told_in_a_sentence():
+def test_a_worker_that_ends_too_soon_is_reported_in_a_sentence():
     with (
         pytest.raises(ChildProcessError, match=r"^a worker process ended before its work was done: "),
         worker_pool(1) as pool,

@@ -206,7 +206,7 @@ def test_arrow_columns_that_are_no_numbers_are_named():
     assert "'word 9' (like 'a') and 20 more: encode" in refusal(policy().choose, many, TopK(1))
 
 
-def test_dates_beside_whole_numbers_are_no_numbers():
+def test_dates_among_whole_numbers_are_not_numbers():
     frame = Polars({"age": [1, 2], "visits": [3, 4], "day": np.array(["2024-01-01", "2024-01-02"], dtype="M8[D]")})
     assert "'day' (datetime64[D])" in refusal(policy().choose, frame, TopK(1))
 

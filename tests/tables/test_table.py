@@ -79,16 +79,16 @@ def test_rows_and_take_are_those_of_numpy(make, ids, dtype):
         assert rows.flags.c_contiguous
         assert np.array_equal(rows, X[begin:end])
     rng = np.random.default_rng(1)
-    for wanted in [
+    for indices in [
         rng.integers(0, 1300, 4000),
         [1299, 0, 0, 7],
         [],
         np.arange(1300)[::-1],
         np.array([5], dtype=np.uint8),
     ]:
-        taken = table.take(wanted)
+        taken = table.take(indices)
         assert taken.dtype == np.float64
-        assert np.array_equal(taken, X[np.asarray(wanted, dtype=int)])
+        assert np.array_equal(taken, X[np.asarray(indices, dtype=int)])
 
 
 def test_ids_are_those_that_were_given(make, ids):
@@ -101,10 +101,10 @@ def test_ids_are_those_that_were_given(make, ids):
     truth = np.asarray(ids)
     assert table.ids.dtype.kind == truth.dtype.kind
     assert np.array_equal(table.ids, truth)
-    wanted = np.random.default_rng(2).integers(0, 1300, 3000)
-    assert np.array_equal(table.ids_of(wanted), truth[wanted])
-    assert np.array_equal(table.indices_of(truth[wanted]), wanted)
-    assert np.array_equal(table.indices_of(truth[wanted].tolist()), wanted)
+    indices = np.random.default_rng(2).integers(0, 1300, 3000)
+    assert np.array_equal(table.ids_of(indices), truth[indices])
+    assert np.array_equal(table.indices_of(truth[indices]), indices)
+    assert np.array_equal(table.indices_of(truth[indices].tolist()), indices)
     for nobody in (table.ids_of([]), table.indices_of([])):
         assert nobody.shape == (0,)
     assert table.indices_of([]).dtype == np.int64
@@ -146,18 +146,18 @@ def test_any_rows_of_a_table_on_disk_are_right(tmp_path, data):
         table = on_disk(tmp_path, X, text)
     begin = data.draw(st.integers(0, n))
     end = data.draw(st.integers(begin, n))
-    wanted = np.array(data.draw(st.lists(st.integers(0, n - 1), max_size=50)), dtype=np.int64)
-    assert np.array_equal(table.take(wanted), X[wanted])
+    indices = np.array(data.draw(st.lists(st.integers(0, n - 1), max_size=50)), dtype=np.int64)
+    assert np.array_equal(table.take(indices), X[indices])
     assert np.array_equal(table.rows(begin, end), X[begin:end])
-    assert table.ids_of(wanted).tolist() == [text[i] for i in wanted]
-    assert table.indices_of([text[i] for i in wanted]).tolist() == wanted.tolist()
+    assert table.ids_of(indices).tolist() == [text[i] for i in indices]
+    assert table.indices_of([text[i] for i in indices]).tolist() == indices.tolist()
 
 
 def test_rows_far_apart_and_near_are_taken_alike(tmp_path):
     X = features(9000, 40)
     table = on_disk(tmp_path, X)
-    wanted = np.array([0, 1, 300, 8999, 4000, 4001, 4100, 0])
-    assert np.array_equal(table.take(wanted), X[wanted])
+    indices = np.array([0, 1, 300, 8999, 4000, 4001, 4100, 0])
+    assert np.array_equal(table.take(indices), X[indices])
 
 
 def test_taking_far_rows_reads_no_more_than_it_must(tmp_path, monkeypatch):
@@ -572,7 +572,7 @@ class TestChanges:
             table.rows(0, 5)
         assert failed.value.errno == 5
 
-    def test_a_read_that_comes_in_pieces_is_put_together(self, tmp_path, monkeypatch):
+    def test_a_read_that_returns_in_pieces_is_joined(self, tmp_path, monkeypatch):
         X = features()
         table = on_disk(tmp_path, X)
         real = os.preadv

@@ -168,7 +168,7 @@ def test_a_broken_policy_is_caught(kind, check):
 
 
 def test_a_policy_whose_choices_break_the_inequalities_is_caught(monkeypatch):
-    """No policy can break them, they are theorems: so the check itself is told to fail."""
+    """No policy can break them, they are theorems: so the check itself is made to fail."""
     import armful.testing.policy_contract as module  # noqa: PLC0415
 
     class Failed:
