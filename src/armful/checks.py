@@ -188,7 +188,7 @@ def refuse_not_finite(name: str, array: FloatArray, first_row: int = 0) -> None:
     if all_finite(array):
         return
     where = np.argwhere(~np.isfinite(array))[0]
-    position = f"row {first_row + where[0]}" if array.ndim <= 2 else f"place {tuple(int(i) for i in where)}"
+    position = f"row {first_row + where[0]}" if array.ndim <= 2 else f"index {tuple(int(i) for i in where)}"
     raise ValueError(f"{name} must be finite, got {array[tuple(where)]} in {position}")
 
 

@@ -1,4 +1,4 @@
-"""The exceptions that armful raises on purpose, beside plain `ValueError` for bad input."""
+"""The exceptions that armful raises on purpose, besides plain `ValueError` for bad input."""
 
 
 class InfeasibleError(ValueError):

@@ -60,12 +60,12 @@ class Objective(Value):
         raise NotImplementedError(f"{type(self).__name__} must define value(self, rewards, X, indices)")
 
     def extra(self, rewards: FloatArray, X: FloatArray) -> "Extra":
-        """Return what arms add, beside their rewards, to a growing set; by default from differences of `value`."""
+        """Return what arms add, besides their rewards, to a growing set; by default from differences of `value`."""
         return _Differences(self, rewards, X)
 
 
 class Extra(Protocol):
-    """What arms would add, beside their rewards, to a set that grows."""
+    """What arms would add, besides their rewards, to a set that grows."""
 
     def gains(self, arms: IntArray) -> FloatArray:
         """Return what each of these arms would add now."""

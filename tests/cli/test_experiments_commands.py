@@ -68,7 +68,7 @@ def test_compare_runs_the_example_with_an_own_policy_added(tmp_path):
         (["reproduce", "--sizes", "600"], "k must be at most 500"),
         (["reproduce", "--sizes", "1"], "sizes must be at least 2"),
         (["compare"], "which plan?"),
-        (["compare", "missing.toml"], "missing.toml is not there"),
+        (["compare", "missing.toml"], "missing.toml does not exist"),
         (["reproduce", "--out", "taken", "--sizes", "2"], "taken"),
     ],
 )

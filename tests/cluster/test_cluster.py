@@ -17,7 +17,7 @@ import armful
 from armful import C2UCB, ArmwiseThompson, AtMost, CappedC2UCB, Diverse, OneOf, Policy, Quotas, Table, TopK
 from armful.cluster import _arms as cluster
 from armful.cluster import _dask_runner as runner
-from armful.cluster._partitions import Round
+from armful.cluster._partitions import RoundInfo
 from armful.scan._scoring import Scoring
 from armful.tables import _build as build
 from armful.tables import parquet as parquet_tables
@@ -203,7 +203,7 @@ def test_what_workers_send_each_other_does_not_grow_with_the_partitions():
         policy.learn(x[None], [0.5])
     scoring = Scoring(policy, k, None)
     key = scoring.key_for_ties(policy.rng, X[:1])
-    pickled = cluster._pickled(Round.of(scoring, constraint.ranks, key))
+    pickled = cluster._pickled(RoundInfo.of(scoring, constraint.ranks, key))
     assert len(pickled) < 3 * 8 * (D + 1) ** 2 + 3000
     parts = [
         cluster._prune(pickled, X[begin : begin + 2000], begin, begin + 2000, None, None)
@@ -420,8 +420,13 @@ ARMS = rows(1000)
         (C2UCB, lambda: (x := da.ones((9, D)))[x[:, 0] > 0], {}, r"^features has chunks of unknown size: call its "),
         (C2UCB, lambda: da.ones((9, D)).to_delayed()[0, 0], {}, r"^features must be a dask array, got a dask Delayed"),
         (C2UCB, lambda: da.ones((9, D)), {"objective": Diverse(weight=1.0)}, r"^Diverse needs all arms on one machine"),
-        (C2UCB, lambda: da.ones((9, D)), {"constraint": OneOf([[1]])}, r"^OneOf is not for arms on a cluster"),
-        (Comparing, lambda: da.ones((9, D)), {}, r"is not for arms on a cluster, since the score of an arm may depend"),
+        (C2UCB, lambda: da.ones((9, D)), {"constraint": OneOf([[1]])}, r"^OneOf needs all arms on one machine"),
+        (
+            Comparing,
+            lambda: da.ones((9, D)),
+            {},
+            r"needs all arms on one machine, since the score of an arm may depend",
+        ),
         (C2UCB, lambda: da.ones((999, D)), {"caps": np.ones(999)}, r"^C2UCB takes no caps"),
         (C2UCB, lambda: da.ones((999, D)), {"constraint": TopK(1000)}, r"^TopK\(1000\) needs 1000 arms, 999 are there"),
     ],
@@ -437,7 +442,7 @@ def test_what_cannot_be_chosen_from_on_a_cluster_is_refused(client, policy, arms
 
 
 def test_a_policy_whose_arms_depend_on_each_other_is_refused(client):
-    with pytest.raises(ValueError, match=r"CappedC2UCB.* is not for arms on a cluster"):
+    with pytest.raises(ValueError, match=r"CappedC2UCB.* needs all arms on one machine"):
         CappedC2UCB(n_features=D, spread=1.0).choose(da.ones((9, D)), TopK(1), client=client)
 
 

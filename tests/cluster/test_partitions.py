@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import C2UCB, ArmwiseThompson, AtMost, CappedC2UCB, NestedQuotas, Quotas, TopK
-from armful.cluster._partitions import Partition, Round
+from armful.cluster._partitions import Partition, RoundInfo
 from armful.scan._scoring import Scoring
 from armful.tables._array_store import ArrayRows
 from tests.scan.plain import plain_choice
@@ -63,7 +63,7 @@ class Blocked(ArrayRows):
 def round_of(policy, constraint, caps=None):
     scoring = Scoring(policy, constraint.k, caps)
     key = scoring.key_for_ties(copy.deepcopy(policy.rng), np.ones((1, D)))
-    return Round.of(scoring, constraint.ranks, key)
+    return RoundInfo.of(scoring, constraint.ranks, key)
 
 
 def found_in(this_round, rows, begin, end, constraint, caps=None, first=0):
@@ -119,7 +119,7 @@ def test_scores_of_some_arms_leave_fewer_survivors():
     X, constraint, policy = rows_of("plain", rng), TopK(25), policy_of("C2UCB")
     best, _, _ = plain_choice(policy, X, constraint)
     this_round = round_of(policy, constraint)
-    known = Round.of(this_round.scoring, constraint.ranks, this_round.key, (best.indices, X[best.indices]))
+    known = RoundInfo.of(this_round.scoring, constraint.ranks, this_round.key, (best.indices, X[best.indices]))
     halves = [(0, 350), (350, N)]
     before = [found_in(this_round, Blocked(X, 50), *half, constraint) for half in halves]
     after = [found_in(known, Blocked(X, 50), *half, constraint) for half in halves]

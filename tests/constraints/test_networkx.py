@@ -79,16 +79,13 @@ def test_pairs_are_called_by_their_rows_and_columns():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Path(joined(nx.Graph, ("a", "b")), "a", "c"), "target 'c' is on no edge; there are 'a', 'b'"),
+        (lambda: Path(joined(nx.Graph, ("a", "b")), "a", "c"), "target 'c' is on no edge; the nodes are 'a', 'b'"),
         (lambda: Path(nx.Graph(), "a", "b"), "edges must be pairs of nodes, got none"),
         (
             lambda: Path(joined(nx.Graph, ("a", "b")), "a", "b", directed=True),
             "directed=True needs a graph with directions, like G.to_directed(), got an undirected one",
         ),
-        (
-            lambda: Path(joined(nx.DiGraph, ("a", "b")), "b", "a"),
-            "no path leads from 'b' to 'a'; no edge leads on from there",
-        ),
+        (lambda: Path(joined(nx.DiGraph, ("a", "b")), "b", "a"), "no path leads from 'b' to 'a'; no edge leaves it"),
         (
             lambda: SpanningTree(nx.disjoint_union(nx.path_graph(2), nx.empty_graph(2))),
             "no edge leads to 2, 3, so no tree connects every node",

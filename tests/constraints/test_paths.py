@@ -428,7 +428,7 @@ def test_cycles_apart_from_the_path_are_cut_off_until_none_is_left():
         ({"excluded": [3, 4]}, "no path from 'a' to 'd' avoids all excluded edges (b -> d, c -> d)"),
         ({"required": [2]}, "no path from 'a' to 'd' uses all required edges (c -> b)"),
         ({"required": [3, 4]}, "no path from 'a' to 'd' uses all required edges (b -> d, c -> d)"),
-        ({"required": [4], "excluded": [1]}, "edge c -> d is required, but no usable path from 'a' to 'd' passes it"),
+        ({"required": [4], "excluded": [1]}, "edge c -> d is required, but no usable path from 'a' to 'd' uses it"),
         (
             {"required": [2], "excluded": [3]},
             "no path from 'a' to 'd' uses all required edges (c -> b) and avoids all excluded edges (b -> d)",
@@ -514,10 +514,10 @@ def test_nodes_may_be_anything_hashable(names):
         (["ab", 7], "ab", "edges must be pairs of nodes, edge 1 is 7"),
         ([(["a"], ["b"])], "ab", "nodes must be hashable labels: numbers, strings, tuples"),
         (["ab"], "aa", "source and target must be two nodes, both are 'a'"),
-        (["ab"], "zb", "source 'z' is on no edge; there are 'a', 'b'"),
-        (["ab", "cd", "ef", "fg"], "az", "target 'z' is on no edge; there are 'a', 'b', 'c', 'd', 'e' and 2 more"),
-        (["ba"], "ab", "no path leads from 'a' to 'b'; no edge leads on from there"),
-        (["ax", "xy", "yx", "zb"], "ab", "no path leads from 'a' to 'b'; one comes to 'x', 'y'"),
+        (["ab"], "zb", "source 'z' is on no edge; the nodes are 'a', 'b'"),
+        (["ab", "cd", "ef", "fg"], "az", "target 'z' is on no edge; the nodes are 'a', 'b', 'c', 'd', 'e' and 2 more"),
+        (["ba"], "ab", "no path leads from 'a' to 'b'; no edge leaves it"),
+        (["ax", "xy", "yx", "zb"], "ab", "no path leads from 'a' to 'b'; reachable are 'x', 'y'"),
     ],
 )  # fmt: skip
 def test_every_wrong_graph_gets_one_sentence(edges, ends, message):
@@ -527,7 +527,7 @@ def test_every_wrong_graph_gets_one_sentence(edges, ends, message):
 
 
 def test_a_path_that_is_not_there_is_infeasible_in_undirected_graphs_too():
-    with pytest.raises(InfeasibleError, match=r"^no path leads from 'a' to 'b'; one comes to 'x'$"):
+    with pytest.raises(InfeasibleError, match=r"^no path leads from 'a' to 'b'; reachable are 'x'$"):
         Path(["xa", "zb"], "a", "b", directed=False)
 
 

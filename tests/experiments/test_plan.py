@@ -148,17 +148,17 @@ def test_own_classes_are_found_in_a_file_next_to_the_plan(tmp_path):
         ("sizes = [{ k = 0, rounds = 3 }]\n[policies.C2UCB]\n[environments.Slates]", "k must be"),
         ("runs = 0\nsizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\n[environments.Slates]", "runs must be"),
         ("policies = 3", "must hold tables"),
-        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.Nobody]\n[environments.Slates]", "'Nobody' is no class"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.Nobody]\n[environments.Slates]", "'Nobody' is not a class"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\nx = 1\n[environments.Slates]", "no option 'x'"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\nradius = 'big'\n[environments.Slates]", "radius must be"),
-        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\n[environments.TopK]", "'TopK' is no class"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\n[environments.TopK]", "'TopK' is not a class"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\n[environments.EpsilonGreedy]\nn_features = 3", "rounds"),
-        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'no.py:P'\n[environments.Slates]", "is not there"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'no.py:P'\n[environments.Slates]", "does not exist"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'nowhere:P'\n[environments.Slates]", "cannot import"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'math:P'\n[environments.Slates]", "has no class 'P'"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 'os:path'\n[environments.Slates]", "has no class"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.p]\nclass = 5\n[environments.Slates]", "a name in quotes"),
-        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.Policy]\n[environments.Slates]", "'Policy' is no class"),
+        ("sizes = [{ k = 1, rounds = 3 }]\n[policies.Policy]\n[environments.Slates]", "'Policy' is not a class"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\nseed = 3\n[environments.Slates]", "takes no seed"),
         ("sizes = [{ k = 1, rounds = 3 }]\n[policies.C2UCB]\n[environments.Slates]\nk = 3", "'Slates' takes no k: the"),
         ("sizes = 5", "sizes must be a list"),
@@ -258,8 +258,8 @@ class Learner(Touch):
         ("policies", "subprocess:Popen", "subprocess:Popen is neither a policy, .* nor an environment"),
         ("environments", "subprocess:Popen", "subprocess:Popen is neither a policy, .* nor an environment"),
         ("policies", "mine.py:Touch", "mine.py:Touch is neither a policy, .* nor an environment"),
-        ("policies", "mine.py:Rounds", "policy 'shell': .*mine.py:Rounds is no policy"),
-        ("environments", "mine.py:Learner", "environment 'shell': .*mine.py:Learner is no environment"),
+        ("policies", "mine.py:Rounds", "policy 'shell': .*mine.py:Rounds is not a policy"),
+        ("environments", "mine.py:Learner", "environment 'shell': .*mine.py:Learner is not an environment"),
     ],
 )
 def test_a_class_that_is_not_what_the_plan_says_is_never_called(tmp_path, section, kind, sentence):
@@ -322,7 +322,7 @@ def test_names_that_no_terminal_shows_are_refused(tmp_path, name):
 
 
 def test_a_missing_plan_is_refused_in_a_sentence(tmp_path):
-    with pytest.raises(ValueError, match="is not there"):
+    with pytest.raises(ValueError, match="does not exist"):
         read_plan(tmp_path / "plan.toml")
 
 

@@ -108,13 +108,13 @@ def test_the_page_stands_alone_and_says_everything(small):
     assert all(address.startswith("data:image/svg+xml;base64,") for address in page.addresses)
     for words in (
         "Expected. The paper expects the regret (what is lost",
-        "What came. ",
+        "Observed. ",
         "Where armful differs. ",
         "3 runs leave questions open.",
         "Lower is better",
-        "armful's rule beside the paper's",
+        "armful's rule and the paper's",
         "growth exponent",
-        "Bounds beside the measured regret",
+        "Bounds and the measured regret",
         "Chosen where the paper is silent",
         "Seed 0",
         "numpy",

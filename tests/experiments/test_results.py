@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from armful.experiments.results import Result, growth, tidy, write_table
+from armful.experiments.results import Result, fit_growth, tidy, write_table
 
 
 def result(pulled, regret, **other):
@@ -16,7 +16,7 @@ def result(pulled, regret, **other):
 
 
 def test_growth_finds_the_exponent_of_a_power_law():
-    fit = growth([result(x, [3 * x**0.7, 3 * x**0.7]) for x in (10, 40, 160)])
+    fit = fit_growth([result(x, [3 * x**0.7, 3 * x**0.7]) for x in (10, 40, 160)])
     assert fit.exponent == pytest.approx(0.7)
     assert fit.stderr == 0.0
 
@@ -28,13 +28,13 @@ def test_the_error_of_growth_is_that_of_a_least_squares_slope():
     draws = np.log(means * (1 + relative * rng.standard_normal((20000, 3))))
     slopes = np.polyfit(np.log(sizes), draws.T, 1)[0]
     spread = [[m * (1 - relative), m * (1 + relative)] for m in means]  # standard error = relative * m with 2 runs
-    fit = growth([result(x, s) for x, s in zip(sizes, spread, strict=True)])
+    fit = fit_growth([result(x, s) for x, s in zip(sizes, spread, strict=True)])
     assert fit.stderr == pytest.approx(slopes.std(), rel=0.05)
 
 
 def test_growth_needs_two_sizes_and_positive_regret():
-    assert growth([result(10, [1.0, 2.0])]) is None
-    assert growth([result(10, [0.0]), result(20, [1.0])]) is None
+    assert fit_growth([result(10, [1.0, 2.0])]) is None
+    assert fit_growth([result(10, [0.0]), result(20, [1.0])]) is None
 
 
 def test_one_run_has_no_standard_error():

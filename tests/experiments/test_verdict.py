@@ -35,38 +35,40 @@ AS_IN_THE_PAPER = {
 
 
 def test_a_verdict_is_three_sentences_that_explain_their_words():
-    expected, came, differing = verdict(reproduced(AS_IN_THE_PAPER))
+    expected, observed, differing = verdict(reproduced(AS_IN_THE_PAPER))
     assert "regret (what is lost against always choosing the best allowed set: lower is better)" in expected
     assert "k, the number of arms chosen in each of T rounds" in expected
-    for sentence in (expected, came, differing):
+    for sentence in (expected, observed, differing):
         assert sentence.endswith(".")
         assert sentence.count(". ") == 0
 
 
 def test_the_paper_confirmed():
-    _, came, _ = verdict(reproduced(AS_IN_THE_PAPER))
-    begin = "That is what came (k = 4, T = 80, 30 runs): on the grouped type the paper's rule lost least, 4"
-    assert came.startswith(begin)
-    assert " next, 1.49 times as much; " in came
-    assert came.endswith("on the uniform type all 5 policies but epsilon-greedy lost at most 1.11 times the lowest.")
+    _, observed, _ = verdict(reproduced(AS_IN_THE_PAPER))
+    begin = "This was observed (k = 4, T = 80, 30 runs): on the grouped type the paper's rule lost least, 4"
+    assert observed.startswith(begin)
+    assert " next, 1.49 times as much; " in observed
+    assert observed.endswith(
+        "on the uniform type all 5 policies but epsilon-greedy lost at most 1.11 times the lowest."
+    )
 
 
 def test_the_paper_half_confirmed():
-    _, came, _ = verdict(reproduced({**AS_IN_THE_PAPER, ("uniform", "ArmwiseThompson"): 1.7}))
-    assert came.startswith("Half of that came")
-    assert "`CappedC2UCB-paper` lost least, 3 of the 4 others but epsilon-greedy at most 1.15 times as much" in came
-    assert came.endswith("and `ArmwiseThompson` 1.70 times as much.")
+    _, observed, _ = verdict(reproduced({**AS_IN_THE_PAPER, ("uniform", "ArmwiseThompson"): 1.7}))
+    assert observed.startswith("Half of this was observed")
+    assert "`CappedC2UCB-paper` lost least, 3 of the 4 others but epsilon-greedy at most 1.15 times as much" in observed
+    assert observed.endswith("and `ArmwiseThompson` 1.70 times as much.")
 
 
 def test_the_paper_refuted():
-    _, came, _ = verdict(reproduced({"CombLinTS": 0.5, PAPERS_RULE: 1.0, OURS: 1.0}))
-    assert came.startswith("That is not what came")
-    assert "`CombLinTS` lost least, and the paper's rule 2.0" in came
+    _, observed, _ = verdict(reproduced({"CombLinTS": 0.5, PAPERS_RULE: 1.0, OURS: 1.0}))
+    assert observed.startswith("This was not observed")
+    assert "`CombLinTS` lost least, and the paper's rule 2.0" in observed
 
 
 def test_what_runs_do_not_tell_apart_is_said_to_be_so():
-    _, came, _ = verdict(reproduced({**AS_IN_THE_PAPER, ("grouped", "C2UCB"): 1.001}, noise=0.1))
-    assert "which these runs do not tell apart" in came
+    _, observed, _ = verdict(reproduced({**AS_IN_THE_PAPER, ("grouped", "C2UCB"): 1.001}, noise=0.1))
+    assert "which these runs do not tell apart" in observed
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_link_to_itself_is_refused(tmp_path, write):
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")
     assert refusal(FileNotFoundError, tmp_path / "one", write) == (
-        f"{tmp_path}/one is a symbolic link that leads nowhere but to itself: remove it"
+        f"{tmp_path}/one is a symbolic link that points to itself: remove it"
     )
     assert refusal(FileNotFoundError, tmp_path / "one" / "file", write).startswith("there is no folder")
 

@@ -130,7 +130,7 @@ def test_a_made_up_number_is_refused(tmp_path, policy_bytes, name, value):
     header = {"ridge": value} if name == "ridge" else {"options": {"n_features": value, "cap": 1.0}}
     path = rewritten(policy_bytes, tmp_path / "policy", header=header)
     if name == "ridge" and value == 1.5:
-        assert refusal(armful.load, path) == f"{path} does not hold a ridge state that fits together"
+        assert refusal(armful.load, path) == f"{path} does not hold a consistent ridge state"
     refusal(armful.load, path)
 
 
@@ -245,7 +245,7 @@ def test_a_made_up_footer_is_refused(tmp_path, table_bytes, name, value):
     if harmless and value is not True:
         read_all(path)
     else:
-        assert refusal(Table.open, path) == f"{path} has a footer that makes no sense: build it again from its source"
+        assert refusal(Table.open, path) == f"{path} has an invalid footer: build it again from its source"
 
 
 @pytest.mark.parametrize("value", [*NUMBERS, 10**9, [-1], [1.5], ["a"], [DEEP[:9]]], ids=repr)

@@ -568,7 +568,7 @@ def test_arrays_that_fit_together_are_a_state():
 
 @pytest.mark.parametrize("missing", ["root", "rows", "solved", "n"])
 def test_a_file_without_an_array_is_refused(missing):
-    with pytest.raises(FileFormatError, match=r"^here.npz does not hold a ridge state that fits together$"):
+    with pytest.raises(FileFormatError, match=r"^here.npz does not hold a consistent ridge state$"):
         RidgeState.from_arrays(1.0, {name: FITTING[name] for name in FITTING if name != missing}, "here.npz")
 
 
@@ -605,7 +605,7 @@ def test_a_file_without_an_array_is_refused(missing):
     ],
 )
 def test_arrays_that_do_not_fit_together_are_refused(ridge, arrays):
-    with pytest.raises(FileFormatError, match=r"^here.npz does not hold a ridge state that fits together$"):
+    with pytest.raises(FileFormatError, match=r"^here.npz does not hold a consistent ridge state$"):
         RidgeState.from_arrays(ridge, {**FITTING, **arrays}, "here.npz")
 
 

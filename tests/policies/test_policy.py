@@ -344,8 +344,8 @@ def test_foreign_files_are_refused(saved):
         ({"generator": {"bit_generator": "PCG64"}}, None),
         ({"generator": {"bit_generator": "PCG64", "state": {"state": -1, "inc": 2**200}}}, None),
         ({"generator": 7}, None),
-        ({"ridge": None}, "does not hold a ridge state that fits together"),
-        ({"ridge": "big"}, "does not hold a ridge state that fits together"),
+        ({"ridge": None}, "does not hold a consistent ridge state"),
+        ({"ridge": "big"}, "does not hold a consistent ridge state"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused(saved, changes, message):

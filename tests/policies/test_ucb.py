@@ -219,7 +219,7 @@ def test_where_an_arm_has_no_cap_it_is_infinite():
 def test_a_policy_that_knows_no_caps_refuses_them():
     with pytest.raises(ValueError, match=r"^C2UCB takes no caps; CappedC2UCB does$"):
         C2UCB(n_features=D).choose(X, TopK(1), caps=np.ones(9))
-    with pytest.raises(ValueError, match=r"^rule='paper' knows no caps of single arms; rule='clip' does$"):
+    with pytest.raises(ValueError, match=r"^rule='paper' takes no caps of single arms; rule='clip' does$"):
         capped(cap=1.0, rule="paper").choose(X, TopK(1), caps=np.ones(9))
 
 
@@ -300,7 +300,7 @@ def test_the_theorys_radius_is_its_formula(length):
         ({"cap": np.nan}, "cap must be a finite number, got nan"),
         ({"cap": 1.0, "rule": "papers"}, "rule must be one of 'clip', 'paper', got 'papers'"),
         ({"rule": "paper"}, "rule='paper' needs cap, the largest mean reward B"),
-        ({"rule": "paper", "cap": 1.0, "spread": 1.0}, "rule='paper' knows no spread; rule='clip' does"),
+        ({"rule": "paper", "cap": 1.0, "spread": 1.0}, "rule='paper' takes no spread; rule='clip' does"),
         ({"spread": -1.0}, "spread must not be negative, got -1.0"),
         (
             {"cap": 1.0, "radius": "big"},

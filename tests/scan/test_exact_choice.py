@@ -303,10 +303,10 @@ def test_too_few_arms_and_too_many_groups_are_refused():
 def test_what_does_not_scale_says_what_does(monkeypatch):
     monkeypatch.setattr(dispatch, "LARGEST_UNRANKED", 1000)
     table = Table.wrap(np.random.default_rng(0).standard_normal((1001, 3)))
-    scales = "TopK, AtMost, Quotas and NestedQuotas without an objective are; shortlist with one of these first"
-    with pytest.raises(ValueError, match=rf"^Knapsack is not for 1001 arms: {scales}"):
+    scales = "TopK, AtMost, Quotas and NestedQuotas without an objective do; shortlist with one of these first"
+    with pytest.raises(ValueError, match=rf"^Knapsack does not scale to 1001 arms: {scales}"):
         C2UCB(n_features=3, seed=0).choose(table, armful.Knapsack(np.ones(1001), 3))
-    with pytest.raises(ValueError, match=rf"^Diverse is not for 1001 arms: {scales}"):
+    with pytest.raises(ValueError, match=rf"^Diverse does not scale to 1001 arms: {scales}"):
         C2UCB(n_features=3, seed=0).choose(table, TopK(3), objective=armful.Diverse(weight=1.0, scale=1.0))
 
 

@@ -487,9 +487,7 @@ class TestRefusals:
             raise PermissionError(errno.EACCES, "Permission denied")
 
         monkeypatch.setattr(building, "_start", refuse)
-        assert refusal(PermissionError, self.X, path).startswith(
-            f"no permission to read {path}, which is there already"
-        )
+        assert refusal(PermissionError, self.X, path).startswith(f"no permission to read {path}, which exists already")
 
     def test_ids_with_the_same_hash_are_no_repetition(self, path, monkeypatch):
         monkeypatch.setattr(building, "hash", len, raising=False)
@@ -579,7 +577,7 @@ class TestRefusals:
     def test_a_target_that_is_no_table_is_not_written_over(self, tmp_path, path):
         pq.write_table(arrow(self.X), path.with_name("a.parquet"))
         message = refusal(FileExistsError, path.with_name("a.parquet"), path.with_name("a.parquet"))
-        assert "a.parquet is there and is not an armful table" in message
+        assert "a.parquet exists and is not an armful table" in message
         assert "is a folder; give the name of a file in it" in refusal(IsADirectoryError, self.X, tmp_path)
         with pytest.raises(FileNotFoundError, match=r"^there is no folder .*nowhere to write arms to$"):
             build(self.X, tmp_path / "nowhere" / "arms")

@@ -216,7 +216,7 @@ def test_what_is_not_there_yet_is_refused():
         pass
 
     assert refusal(policy().choose, LazyFrame(), TopK(1)) == (
-        "features must be there already, got a LazyFrame: pass what its .collect() gives"
+        "features must be in memory, got a LazyFrame: pass what its .collect() gives"
     )
 
 

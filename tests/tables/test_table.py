@@ -465,20 +465,20 @@ class TestFile:
         for footer in [json.dumps(other).encode() for other in wrong] + [b"no json", b"\xff"]:
             end = struct.pack("<QI4s", len(footer), zlib.crc32(footer), b"ATBL")
             (tmp_path / "arms").write_bytes(data[: -16 - length] + footer + end)
-            assert "makes no sense" in refusal(FileFormatError, Table.open, tmp_path / "arms")
+            assert "has an invalid footer" in refusal(FileFormatError, Table.open, tmp_path / "arms")
 
     def test_a_file_cut_anywhere_is_refused(self, tmp_path):
         on_disk(tmp_path, features(4), ["a", "b", "c", "d"])
         whole = (tmp_path / "arms").read_bytes()
         for length in range(len(whole)):
             (tmp_path / "cut").write_bytes(whole[:length])
-            assert "has no end" in refusal(FileFormatError, Table.open, tmp_path / "cut")
+            assert "is incomplete" in refusal(FileFormatError, Table.open, tmp_path / "cut")
 
     def test_a_file_with_a_tail_is_refused(self, tmp_path):
         on_disk(tmp_path, features(4))
         with (tmp_path / "arms").open("ab") as file:
             file.write(b"more")
-        assert "has no end" in refusal(FileFormatError, Table.open, tmp_path / "arms")
+        assert "is incomplete" in refusal(FileFormatError, Table.open, tmp_path / "arms")
 
     @pytest.mark.parametrize("kind", ["none", "numbers", "text"])
     def test_a_changed_byte_anywhere_is_noticed(self, tmp_path, small_blocks, kind):
@@ -568,7 +568,7 @@ class TestChanges:
             raise OSError(5, "Input/output error")
 
         monkeypatch.setattr(os, "preadv", failing)
-        with pytest.raises(OSError, match="arms could not be read: Input/output error; is its disk") as failed:
+        with pytest.raises(OSError, match="arms could not be read: Input/output error; check its disk") as failed:
             table.rows(0, 5)
         assert failed.value.errno == 5
 

@@ -16,7 +16,7 @@ from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.cluster._chunks import chunk_offsets, chunk_tasks, is_dask, row_chunks, values_per_row
 from armful.cluster._dask_runner import DaskRunner, imported
-from armful.cluster._partitions import Partition, Round, Survivors
+from armful.cluster._partitions import Partition, RoundInfo, Survivors
 from armful.constraints.base import Selection
 from armful.constraints.ranked import RankedConstraint
 from armful.model.base import Model
@@ -96,13 +96,13 @@ class ClusterArms:
         hashable = type(policy).__hash__ is not None
         last = _last_choice.get(policy) if hashable else None
         known = None if last is None or self._name is None or last[0] != self._name else last[1:]
-        picked = self._best(Round.of(scoring, constraint.ranks, scoring.key, known), constraint, scoring.caps)
+        picked = self._best(RoundInfo.of(scoring, constraint.ranks, scoring.key, known), constraint, scoring.caps)
         features, ids = self.take(picked.indices)
         if hashable:
             _last_choice[policy] = self._name, picked.indices, features
         return picked, features, ids
 
-    def _best(self, this_round: Round, constraint: RankedConstraint, caps: FloatArray | None) -> Selection:
+    def _best(self, this_round: RoundInfo, constraint: RankedConstraint, caps: FloatArray | None) -> Selection:
         (pickled,) = self._runner.keep([_pickled(this_round)])
         groups, caps_parts = self._groups(constraint), [None] * len(self._ranges)
         if caps is not None:
@@ -203,14 +203,14 @@ def _prune(
     pickled_round: bytes, source: Any, begin: int, end: int, groups: NDArray[Any] | None, caps: FloatArray | None
 ) -> Survivors:
     """Return the arms from `begin` to `end` that could be in the best set."""
-    this_round: Round = pickle.loads(pickled_round)
+    this_round: RoundInfo = pickle.loads(pickled_round)
     with _missing_files_explained():
         rows, first = _open_rows(source, begin, end)
         return this_round.prune(Partition(rows, begin, end, first), groups, caps)
 
 
 def _merge(pickled_round: bytes, survivors: list[Survivors]) -> Survivors:
-    this_round: Round = pickle.loads(pickled_round)
+    this_round: RoundInfo = pickle.loads(pickled_round)
     return this_round.merge(survivors)
 
 

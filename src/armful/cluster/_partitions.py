@@ -73,7 +73,7 @@ class Partition(Rows):
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
+class RoundInfo:
     """What every partition needs to know of a round; its size does not depend on the number of arms.
 
     scoring: without caps, which are sent with the partition. ranks: without the groups of the arms, which are sent with
@@ -86,7 +86,9 @@ class Round:
     thresholds: FloatArray
 
     @classmethod
-    def of(cls, scoring: Scoring, ranks: Ranks, key: Keys, known: tuple[IntArray, FloatArray] | None = None) -> "Round":
+    def of(
+        cls, scoring: Scoring, ranks: Ranks, key: Keys, known: tuple[IntArray, FloatArray] | None = None
+    ) -> "RoundInfo":
         """Return the round of a policy's scores and a constraint's ranks.
 
         known: the indices and the features of some arms, whose scores give thresholds. Another machine may round

@@ -254,7 +254,7 @@ def _square_graphs(
 ) -> Iterator[tuple[SparseMatrix, bool]]:
     """Yield square graphs whose full matchings are matchings of this one, and whether all of them are.
 
-    Where some vertices may be left out, a copy of the graph, with rows and columns exchanged, is put beside it, and
+    Where some vertices may be left out, a copy of the graph, with rows and columns exchanged, is added to it, and
     each such vertex is joined to its copy by an edge of weight 0: the best of each half is what the best of
     the whole has in it. If it is likely that no vertex is left out, the graph by itself comes first.
     """

@@ -16,7 +16,7 @@ from numpy.random import Generator
 from armful.checks import FloatArray, IntArray
 from armful.constraints._knapsack_states import Mask, States
 from armful.constraints._milp import are_whole, maximise
-from armful.constraints._milp_rows import Rows, sparse
+from armful.constraints._milp_rows import LinearRows, sparse
 
 ROUNDING = 1e-11
 """Values that differ by less, relative to their size, are equal."""
@@ -187,7 +187,7 @@ def _with_core(
     if capacity < 0 or n_slots < 0:
         return found, -math.inf
     base = float(problem.scores[chosen].sum())
-    rows = Rows(
+    rows = LinearRows(
         sparse(np.stack([problem.costs[core].astype(np.float64), np.ones(core.size)])),
         np.array([-math.inf, -math.inf]),
         np.array([float(capacity), float(min(n_slots, core.size))]),

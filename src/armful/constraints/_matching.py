@@ -14,7 +14,7 @@ from armful.checks import FloatArray, IntArray
 from armful.constraints._bipartite import Bipartite, best_matching
 from armful.constraints._checks import NO_ARMS
 from armful.constraints._milp import for_highs, maximise
-from armful.constraints._milp_rows import Rows, SparseMatrix, sparse
+from armful.constraints._milp_rows import LinearRows, SparseMatrix, sparse
 
 MOST_COPIES = 4_000_000
 """Pairs of copies of rows and columns; with more of them, a linear program over the pairs themselves is solved."""
@@ -32,7 +32,7 @@ class Pairs:
     every_column: bool
 
     def left(self, chosen: IntArray) -> "Pairs":
-        """Return the capacities that are left beside the chosen arms; negative where there are too many."""
+        """Return the capacities that the chosen arms leave; negative where there are too many."""
         used_rows = np.bincount(self.row[chosen], minlength=self.row_capacity.size)
         used_columns = np.bincount(self.column[chosen], minlength=self.column_capacity.size)
         return replace(
@@ -201,7 +201,7 @@ def _by_simplex(pairs: Pairs, scores: FloatArray, arms: IntArray, rng: Generator
     if result.status == 0 and np.abs(result.x - np.rint(result.x)).max() < 1e-6:
         chosen: IntArray = arms[result.x > 0.5]
         return chosen
-    answer = maximise(scores[arms], Rows(matrix, np.where(exactly, capacity, 0.0), capacity), rng)
+    answer = maximise(scores[arms], LinearRows(matrix, np.where(exactly, capacity, 0.0), capacity), rng)
     return None if answer.chosen is None else arms[answer.chosen]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._milp_rows import EXACT, Rows
+from armful.constraints._milp_rows import EXACT, LinearRows
 
 TIES = 1e-10
 """Ties are broken by adding this much of the mean score to each arm, times a random number from 0 to 1."""
@@ -42,7 +42,7 @@ class Answer:
 
 def maximise(
     scores: FloatArray,
-    rows: Rows,
+    rows: LinearRows,
     rng: Generator | None,
     *,
     fixed: FloatArray | None = None,
@@ -105,7 +105,7 @@ class _Program:
     """A 0/1 program with scaled scores; the other fields are as in `maximise`, `deadline` is on the monotonic clock."""
 
     scores: FloatArray
-    rows: Rows
+    rows: LinearRows
     rng: Generator | None
     fixed: FloatArray | None
     gap: float

@@ -56,7 +56,7 @@ def whole_bound(bounds: FloatArray, sign: float) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class LinearRows:
     """`lower <= matrix @ x <= upper` over x in {0, 1}^n_arms; `matrix` is sparse `(n_rows, n_arms)`.
 
     Rows of integers are kept exactly, others to within `TOLERANCE`.
@@ -114,18 +114,18 @@ class Rows:
             )
         return below + above
 
-    def part(self, rows: IntArray) -> "Rows":
+    def part(self, rows: IntArray) -> "LinearRows":
         """Return some of the rows."""
-        return Rows(self.matrix[rows], self.lower[rows], self.upper[rows])
+        return LinearRows(self.matrix[rows], self.lower[rows], self.upper[rows])
 
-    def beside(self, others: "Rows") -> "Rows":
+    def stacked_with(self, others: "LinearRows") -> "LinearRows":
         """Return these rows and the others."""
         from scipy.sparse import vstack  # noqa: PLC0415
 
         matrix = sparse(vstack([self.matrix, others.matrix]))
-        return Rows(matrix, np.append(self.lower, others.lower), np.append(self.upper, others.upper))
+        return LinearRows(matrix, np.append(self.lower, others.lower), np.append(self.upper, others.upper))
 
-    def without(self, chosen: IntArray) -> "Rows":
+    def without(self, chosen: IntArray) -> "LinearRows":
         """Return the rows with a cut for this set, which breaks a row, and all that break it in the same way."""
         i = int(np.argmax(self.excess(chosen)))
         if self.whole[i]:
@@ -133,7 +133,7 @@ class Rows:
         else:
             signs, least = np.ones(self.matrix.shape[1]), 1.0 - chosen.size  # another arm is in, or one of these out
             signs[chosen] = -1.0
-        return self.beside(Rows(sparse(signs[None, :]), np.array([least]), np.array([math.inf])))
+        return self.stacked_with(LinearRows(sparse(signs[None, :]), np.array([least]), np.array([math.inf])))
 
     def _entries(self, i: int, chosen: IntArray) -> FloatArray:
         row = np.zeros(self.matrix.shape[1])
@@ -159,7 +159,7 @@ class Rows:
         return largest
 
     @cached_property
-    def for_highs(self) -> "Rows":
+    def for_highs(self) -> "LinearRows":
         """Rows of integers get whole bounds; large or other coefficients become 2^12, since HiGHS allows 1e-6."""
         largest = self._largest
         resized = (~self.whole | (largest > 2**20)) & (largest > 0)
@@ -168,6 +168,6 @@ class Rows:
         entries = (self.matrix.data * factor[self._row_of_entry], self.matrix.indices, self.matrix.indptr)
         matrix, least, most = sparse(entries, shape=self.matrix.shape), self.least * factor, self.most * factor
         if not self.is_window:
-            return Rows(matrix, least, most)
+            return LinearRows(matrix, least, most)
         free = np.full(least.size, np.inf)
-        return Rows(matrix, least, free).beside(Rows(matrix, -free, most))  # HiGHS errs less often so
+        return LinearRows(matrix, least, free).stacked_with(LinearRows(matrix, -free, most))  # HiGHS errs less often so

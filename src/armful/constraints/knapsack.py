@@ -128,12 +128,12 @@ class Knapsack(RestrictableConstraint):
         scale = 2.0 ** min(-math.floor(math.log2(scores.max())), 1000)
         if scores.max() < 2.0**53 and (np.trunc(scores) == scores).all():
             scale = 1.0
-        scaled = np.maximum(scale * scores, 1e-300)  # beside 1e200, 1e-200 is nothing, but not 0
+        scaled = np.maximum(scale * scores, 1e-300)  # next to 1e200, 1e-200 vanishes, but must not become 0
         found = best_that_fits(Problem(scaled, self._prices[arms], capacity, n_arms, deadline), rng)
         return arms[found.chosen], found.bound / scale, found.proved
 
     def _that_fit(self, others: IntArray, chosen: IntArray) -> IntArray:
-        """Return those of the others, in this order, that fit beside the chosen."""
+        """Return those of the others, in this order, that fit with the chosen."""
         left = self._capacity - int(self._prices[chosen].sum())
         n_arms = self._most_arms - chosen.size
         added: list[int] = []

@@ -13,7 +13,7 @@ from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import check_indices, repeated
 from armful.constraints._milp import Answer, maximise
-from armful.constraints._milp_rows import Rows, SparseMatrix, sparse
+from armful.constraints._milp_rows import LinearRows, SparseMatrix, sparse
 from armful.constraints._restrictable import RestrictableConstraint
 from armful.constraints.base import Limit, Selection
 from armful.errors import InfeasibleError
@@ -84,7 +84,7 @@ class Linear(RestrictableConstraint):
         self.names = [str(i) for i in range(n_rows)] if names is None else [str(name) for name in names]
         if len(self.names) != n_rows:
             raise ValueError(f"names must be one for each of the {n_rows} rows, got {len(self.names)}")
-        self._rows = Rows(rows, _bounds("lower", lower, n_rows), _bounds("upper", upper, n_rows))
+        self._rows = LinearRows(rows, _bounds("lower", lower, n_rows), _bounds("upper", upper, n_rows))
         for i in np.flatnonzero(self._rows.lower > self._rows.upper).tolist():
             least, most = self._rows.lower[i], self._rows.upper[i]
             raise InfeasibleError(f"row {self.names[i]} must be at least {least:g} and at most {most:g}")

@@ -151,7 +151,7 @@ class Path(RestrictableConstraint):
             if useless.size:
                 raise InfeasibleError(
                     f"edge {self.arm_names(useless[:1])[0]} is required, but no usable path from {self.source!r} to "
-                    f"{self.target!r} passes it"
+                    f"{self.target!r} uses it"
                 )
             if network.topological_ranks is not None:
                 network = network.through(required)
@@ -200,7 +200,7 @@ class Path(RestrictableConstraint):
         try:
             return self.labels.index(node)
         except ValueError:
-            raise InfeasibleError(f"{name} {node!r} is on no edge; there are {some_of(self.labels)}") from None
+            raise InfeasibleError(f"{name} {node!r} is on no edge; the nodes are {some_of(self.labels)}") from None
 
     def _from_the_source(self) -> str:
         tail, head = self._ends.T
@@ -208,7 +208,7 @@ class Path(RestrictableConstraint):
             tail, head = np.r_[tail, head], np.r_[head, tail]
         nodes = np.flatnonzero(reached(tail, head, len(self.labels), self._source)).tolist()
         names = [self.labels[node] for node in nodes if node != self._source]
-        return f"one comes to {some_of(names)}" if names else "no edge leads on from there"
+        return f"reachable are {some_of(names)}" if names else "no edge leaves it"
 
     def _no_path(self, required: IntArray, excluded: IntArray) -> str:
         uses, avoids = "", ""

@@ -93,7 +93,7 @@ def run_on_worker(pickled: bytes, key: str, versions: dict[str, str]) -> Result:
         raise ValueError(
             f"the worker at {worker} has another text in a file of the plan than this machine; {_SAME_FILES}"
         )
-    threadpool_limits(limits=1)  # for good: the end of one cell must not give threads to another beside it
+    threadpool_limits(limits=1)  # for good: the end of one cell must not give threads to another that is running
     return run_cell(cell)
 
 

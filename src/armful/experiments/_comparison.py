@@ -26,13 +26,14 @@ def check(plan: Plan) -> None:
     for name, recipe in plan.policies.items():
         kind = find(recipe.kind)
         if not is_policy(kind):
-            raise ValueError(f"policy {name!r}: {recipe.kind} is no policy; it needs choose and learn")
+            raise ValueError(f"policy {name!r}: {recipe.kind} is not a policy; it needs choose and learn")
         if _has_no_score(kind):
             raise ValueError(f"policy {name!r}: {recipe.kind} must define score(self, arms, k)")
     for name, recipe in plan.environments.items():
         if not is_environment(find(recipe.kind)):
             raise ValueError(
-                f"environment {name!r}: {recipe.kind} is no environment; it needs n_features and rounds(n_rounds, rng)"
+                f"environment {name!r}: {recipe.kind} is not an environment; "
+                "it needs n_features and rounds(n_rounds, rng)"
             )
         for k, rounds in plan.sizes_in(name):
             environment = recipe.make(k=k)

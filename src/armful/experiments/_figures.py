@@ -167,7 +167,7 @@ def round_numbers(low: float, high: float, *, log: bool, most: int) -> list[floa
 
 
 def _label_ends(figure: Figure, axes: Axes, styles: dict[str, int]) -> None:
-    """Write names beside the ends of the lines, moved apart where they would overlap."""
+    """Write names next to the ends of the lines, moved apart where they would overlap."""
     lines = sorted(figure.lines, key=lambda line: line.y[-1])
     heights = (axes.transData - axes.transAxes).transform([(line.x[-1], line.y[-1]) for line in lines])[:, 1]
     for line, height in zip(lines, _apart(heights, gap=0.062), strict=True):

@@ -36,7 +36,7 @@ CAPTIONS = {
     "campaign": "(c) Beyond the paper, its motivating case of k much larger than T: "
     f"{CAMPAIGN_K} of {CAMPAIGN_ARMS:,} customers in each of {CAMPAIGN_ROUNDS} rounds. The paper's rule scores all "
     "uncertain arms alike, and with large k nearly all arms are uncertain for long.",
-    "cap": "(d) Beyond the paper: regret when B, the largest mean reward, is misjudged. C2UCB knows no B; its band is "
+    "cap": "(d) Beyond the paper: regret when B, the largest mean reward, is misjudged. C2UCB uses no B; its band is "
     "one standard error.",
 }
 
@@ -100,7 +100,7 @@ def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
     few = too_few_runs(reproduction)
     campaign = Standing.of("campaign", reproduction.campaign)
     parts = [
-        *map(page.lead, ("Expected.", "What came.", "Where armful differs."), verdict(reproduction)),
+        *map(page.lead, ("Expected.", "Observed.", "Where armful differs."), verdict(reproduction)),
         *([page.warning(f"{protocol.runs} runs leave questions open. {' '.join(few)} {RUNS_NEEDED}")] if few else []),
         page.heading("What was run"),
         page.paragraph(
@@ -122,14 +122,14 @@ def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
             standing.regret_table(),
             *standing.differences(),
         ]
-    parts += [page.heading("armful's rule beside the paper's"), *rule_comparison(reproduction)]
+    parts += [page.heading("armful's rule and the paper's"), *rule_comparison(reproduction)]
     parts += [
         page.paragraph(
             "The growth exponent e in the tables above is that of regret ~ (kT)^e, fitted on log-log axes over all "
             "sizes. Since k and T grow together, e = 1/2 is the growth of d sqrt(kT) and of dk alike, and e = 1 that "
             "of dk^2. Its error is that of the means only."
         ),
-        page.heading("Bounds beside the measured regret"),
+        page.heading("Bounds and the measured regret"),
         page.paragraph(
             f"Explicit bounds at delta = {DELTA} with R = 1, lambda = d = 7, S = |theta*|, L the largest arm norm and "
             f"B = {B}. They are for the radius beta_T, while the runs use the paper's constant sqrt(d). They bound the "
@@ -198,7 +198,7 @@ def rule_comparison(reproduction: Reproduction) -> list[str]:
 
 
 def bounds_table(reproduction: Reproduction) -> str:
-    """Return the bounds of docs/theory.md for each size, beside the regret of C2UCB and CappedC2UCB."""
+    """Return the bounds of docs/theory.md for each size, with the regret of C2UCB and CappedC2UCB."""
     rows = []
     for k in sorted(reproduction.protocol.sizes):
         instance, T, d = PaperInstance(k=k), ROUNDS_PER_K * k, PaperInstance.n_features

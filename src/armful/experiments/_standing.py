@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from armful.experiments import _page as page
 from armful.experiments._pairs import FEWEST, Difference, behind_the_lowest, rough
 from armful.experiments.plan import size_name
-from armful.experiments.results import Result, growth
+from armful.experiments.results import Result, fit_growth
 
 REGRET = (
-    "how much less the chosen sets were worth, in true mean rewards, than the best allowed ones, added up over all "
+    "how much lower the true mean rewards of the chosen sets were than those of the best allowed sets, summed over all "
     "rounds"
 )
 
@@ -73,7 +73,7 @@ class Standing:
             mine = [self.results[policy, size] for size in self.sizes]
             row = [page.code(policy), *(page.plus_minus(result.mean, result.stderr) for result in mine)]
             if several:
-                fit = growth(mine)
+                fit = fit_growth(mine)
                 row.append("-" if fit is None else f"{fit.exponent:.2f} ± {fit.stderr:.2f}")
             rows.append(row)
         return page.table(["regret", *self._columns(), *(["growth exponent"] if several else [])], rows)

@@ -9,7 +9,7 @@ from types import FrameType
 
 Expected = tuple[type[Exception], ...]
 
-LIBRARIES = [sysconfig.get_paths()[place] for place in ("stdlib", "platstdlib", "purelib", "platlib")]
+LIBRARIES = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
 
 
 @contextmanager
@@ -49,9 +49,9 @@ def _last_line(error: BaseException, matches: Callable[[FrameType], bool]) -> st
     """Return the innermost line of the traceback whose frame `matches`."""
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
         if matches(frame):
-            place = f"{Path(frame.f_code.co_filename).name}, line {line}"
+            where = f"{Path(frame.f_code.co_filename).name}, line {line}"
             inside = frame.f_code.co_qualname
-            return place if inside == "<module>" else f"{place}, in {inside}"
+            return where if inside == "<module>" else f"{where}, in {inside}"
     return None
 
 

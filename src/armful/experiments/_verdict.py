@@ -1,4 +1,4 @@
-"""The reproduction in a few sentences: what the paper expects, what came out, and where armful differs."""
+"""The reproduction in a few sentences: what the paper expects, what was observed, and where armful differs."""
 
 from collections.abc import Sequence
 
@@ -24,19 +24,19 @@ EXPECTED = (
 
 
 def verdict(reproduction: Reproduction) -> list[str]:
-    """Return three sentences: what was expected, what came out, and where armful differs from the paper."""
-    return [EXPECTED, came(reproduction), differs(reproduction)]
+    """Return three sentences: what was expected, what was observed, and where armful differs from the paper."""
+    return [EXPECTED, observed(reproduction), differs(reproduction)]
 
 
-def came(reproduction: Reproduction) -> str:
-    """Return what came out at the largest size for the paper's own policies."""
+def observed(reproduction: Reproduction) -> str:
+    """Return what was observed at the largest size for the paper's own policies."""
     k = max(reproduction.protocol.sizes)
     of_paper = {
         kind: [r for r in reproduction.of(kind) if r.k == k and r.policy != OURS] for kind in ("grouped", "uniform")
     }
     grouped_as_expected, grouped = _lowest_is_the_papers(of_paper["grouped"])
     uniform_as_expected, uniform = _almost_the_same(of_paper["uniform"])
-    begin = ("That is not what came", "Half of that came", "That is what came")[
+    begin = ("This was not observed", "Half of this was observed", "This was observed")[
         grouped_as_expected + uniform_as_expected
     ]
     runs = reproduction.protocol.runs
@@ -47,7 +47,7 @@ def came(reproduction: Reproduction) -> str:
 
 
 def differs(reproduction: Reproduction) -> str:
-    """Return how armful's rule did beside the paper's at every size and on both types."""
+    """Return how armful's rule compares with the paper's at every size and on both types."""
     begin = (
         f"armful's own {code(OURS)} clips every score at B, the largest mean reward, and breaks ties there by the "
         "estimate, where the paper's rule lifts every uncertain arm to B"

@@ -178,7 +178,7 @@ def read_plan(path: Path) -> Plan:
         text = tomllib.loads(_decoded(path.read_bytes()))
     except FileNotFoundError:
         raise ValueError(
-            f"{path} is not there; `armful compare --example > plan.toml` writes one to start from"
+            f"{path} does not exist; `armful compare --example > plan.toml` writes one to start from"
         ) from None
     except ValueError as error:  # or a number of too many digits
         raise ValueError(f"{path} is not TOML: {error}") from None
@@ -213,9 +213,9 @@ def _recipes(table: Any, section: str, path: Path) -> dict[str, Recipe]:
         kind = entry.get("class", name)
         if not isinstance(kind, str):
             raise ValueError(f"class of {name!r} must be a name in quotes, got {kind!r}")
-        place, separator, class_name = kind.rpartition(":")
-        if place.endswith(".py"):
-            kind = f"{(path.parent / place).resolve()}{separator}{class_name}"
+        location, separator, class_name = kind.rpartition(":")
+        if location.endswith(".py"):
+            kind = f"{(path.parent / location).resolve()}{separator}{class_name}"
         recipes[name] = Recipe(kind, {option: value for option, value in entry.items() if option != "class"})
     return recipes
 

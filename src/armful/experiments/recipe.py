@@ -78,8 +78,8 @@ class Recipe:
     @property
     def short_kind(self) -> str:
         """`kind` with the path of a file reduced to its name."""
-        place, separator, name = self.kind.rpartition(":")
-        return f"{Path(place).name if place.endswith('.py') else place}{separator}{name}"
+        location, separator, name = self.kind.rpartition(":")
+        return f"{Path(location).name if location.endswith('.py') else location}{separator}{name}"
 
     def takes(self, option: str) -> bool:
         """Return whether the class has an option of this name."""
@@ -107,25 +107,25 @@ def source_digest(folder: Path = PACKAGE) -> str:
     """
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
-        place = path.relative_to(folder).as_posix()
-        if not place.startswith(("cli/", "experiments/", "testing/")):
-            digest.update(f"{place}\n".encode() + path.read_bytes().replace(b"\r\n", b"\n"))
+        location = path.relative_to(folder).as_posix()
+        if not location.startswith(("cli/", "experiments/", "testing/")):
+            digest.update(f"{location}\n".encode() + path.read_bytes().replace(b"\r\n", b"\n"))
     return digest.hexdigest()
 
 
 def find(kind: str) -> Any:
     """Return the class that a recipe names, which must be a policy or an environment, as it will be called."""
-    place, separator, name = kind.rpartition(":")
+    location, separator, name = kind.rpartition(":")
     if not separator:
         known = _known_classes()
         if kind not in known:
             names = ", ".join(sorted(known))
-            raise ValueError(f"{kind!r} is no class of armful; known are {names}; your own: 'file.py:Class'")
+            raise ValueError(f"{kind!r} is not a class of armful; its classes are {names}; your own: 'file.py:Class'")
         return known[kind]
-    module = _load_file(Path(place)) if place.endswith(".py") else _import(place)
+    module = _load_file(Path(location)) if location.endswith(".py") else _import(location)
     found = getattr(module, name, None)
     if not isinstance(found, type):
-        raise ValueError(f"{place} has no class {name!r}")
+        raise ValueError(f"{location} has no class {name!r}")
     if not is_policy(found) and not is_environment(found):
         raise ValueError(
             f"{kind} is neither a policy, with choose and learn, nor an environment, with n_features and rounds"
@@ -157,13 +157,13 @@ def _is_abstract(kind: type) -> bool:
     return kind is policies.Policy or getattr(kind, "_is_protocol", False)
 
 
-def _import(place: str) -> ModuleType:
+def _import(location: str) -> ModuleType:
     try:
-        return importlib.import_module(place)
+        return importlib.import_module(location)
     except ImportError as error:
-        raise ValueError(f"cannot import {place}: {error}") from None
+        raise ValueError(f"cannot import {location}: {error}") from None
     except (Exception, SystemExit) as error:
-        raise ValueError(f"cannot import {place}: {summary(error, place)}") from None
+        raise ValueError(f"cannot import {location}: {summary(error, location)}") from None
 
 
 def module_name(path: Path) -> str:
@@ -176,7 +176,7 @@ def _load_file(path: Path) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     if not path.is_file():
-        raise ValueError(f"{path} is not there; paths in a plan are relative to the plan")
+        raise ValueError(f"{path} does not exist; paths in a plan are relative to the plan")
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ValueError(f"{path} cannot be loaded as Python")

@@ -108,14 +108,14 @@ def write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Growth:
+class GrowthFit:
     """`regret ~ pulled^exponent`, fitted on log-log axes; `stderr` from the standard errors of the means alone."""
 
     exponent: float
     stderr: float
 
 
-def growth(results: Sequence[Result]) -> Growth | None:
+def fit_growth(results: Sequence[Result]) -> GrowthFit | None:
     """Fit the growth of one policy's regret over its sizes; None for fewer than two, or if a regret is not positive."""
     x = np.log([result.pulled for result in results])
     means = np.array([result.mean for result in results])
@@ -123,4 +123,4 @@ def growth(results: Sequence[Result]) -> Growth | None:
         return None
     weights = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
     relative = np.array([result.stderr for result in results]) / means
-    return Growth(float(weights @ np.log(means)), float(np.sqrt(np.sum((weights * relative) ** 2))))
+    return GrowthFit(float(weights @ np.log(means)), float(np.sqrt(np.sum((weights * relative) ** 2))))

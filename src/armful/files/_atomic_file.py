@@ -23,7 +23,7 @@ else:
     HAS_LOCKS = True
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
+NO_PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_SYNC = (errno.EACCES, errno.EINVAL, errno.ENOTSUP)
 """Errors of syncing a folder that may not be read, or a file system that does not sync folders."""
 LONG_NAME = 150
@@ -95,7 +95,7 @@ def replacing(path: Path) -> Iterator[PartFile]:
     except OSError as error:
         if error.errno in FULL:
             raise with_message(error, _full_disk_message(path, target, error, part)) from error
-        if error.errno in NO_RIGHT and _is_about(error, target, part):
+        if error.errno in NO_PERMISSION and _is_about(error, target, part):
             if not HAS_LOCKS and part is not None and target.exists():
                 sentence = f"{path} is open, and this system cannot replace open files: close it, or give another name"
                 raise with_message(error, sentence) from error
@@ -115,13 +115,13 @@ def real_target(path: Path) -> Path:
     try:
         target = Path(os.path.realpath(path)) if path.is_symlink() else path
         if target.is_symlink():
-            raise FileNotFoundError(f"{path} is a symbolic link that leads nowhere but to itself: remove it")
+            raise FileNotFoundError(f"{path} is a symbolic link that points to itself: remove it")
         if not target.parent.is_dir():
             linked = "" if target == path else f", where {path} leads"
             raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} to{linked}")
         mode = target.stat().st_mode if target.exists() else stat.S_IFREG
     except PermissionError as error:
-        raise with_message(error, f"no permission to look into {path.parent}: give another folder") from error
+        raise with_message(error, f"no permission to read {path.parent}: give another folder") from error
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{path} is a folder; give the name of a file in it")
     if not stat.S_ISREG(mode):
@@ -171,7 +171,7 @@ def _create_part_file(target: Path) -> PartFile:
                 _remove(part)
                 raise
             part.close()
-    raise OSError(errno.EEXIST, f"no part file could be made beside {target}")
+    raise OSError(errno.EEXIST, f"no part file could be created in {target.parent}")
 
 
 def _copy_mode_and_owner(status: os.stat_result | None, descriptor: int) -> None:

@@ -90,7 +90,7 @@ class Factor:
 
         QR errs by eps relative to each column. That tilts every direction by eps * c, with c the condition number after
         scaling the columns to length 1 (so that units do not count), and changes a width by (eps * c)^2. That holds in
-        directions that only the ridge determines; one that small rows determine beside large ones in the same columns
+        directions that only the ridge determines; one that small rows determine among large ones in the same columns
         errs by up to eps * c, by 1e-3 at worst.
         """
         rewards = self.triangle[..., -1]

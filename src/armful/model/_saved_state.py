@@ -20,7 +20,7 @@ def restored(
     ridge: object, arrays: Arrays, path: str | os.PathLike[str]
 ) -> tuple[float, SumOfSquares, Factor, FloatArray, Sources]:
     """Return the ridge and the parts of a `RidgeState`, or raise `FileFormatError` if they are inconsistent."""
-    refusal = FileFormatError(f"{path} does not hold a ridge state that fits together")
+    refusal = FileFormatError(f"{path} does not hold a consistent ridge state")
     there = [arrays[name] for name in NAMES if name in arrays]
     if len(there) != len(NAMES) or not (isinstance(ridge, float) and math.isfinite(ridge) and ridge > 0):
         raise refusal

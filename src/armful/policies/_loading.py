@@ -51,7 +51,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
 def _restored_generator(state: dict[str, Any]) -> Generator:
     kind = getattr(np.random, state["bit_generator"])
     if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
-        raise ValueError(f"{state['bit_generator']} is no bit generator of numpy")
+        raise ValueError(f"{state['bit_generator']} is not a bit generator of numpy")
     for holder, name, last in ((state.get("state"), "pos", 624), (state, "buffer_pos", 4)):
         position = holder.get(name, 0) if isinstance(holder, dict) else 0
         if not (isinstance(position, int) and 0 <= position <= last):  # numpy would read beyond its memory

@@ -108,11 +108,11 @@ class Policy:
 
     def lowest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
         """Return the lowest scores of arms whose means and widths lie between those of `low` and of `high`."""
-        raise NotImplementedError(f"{type(self).__name__} knows no bounds on its scores")
+        raise NotImplementedError(f"{type(self).__name__} does not define lowest_score")
 
     def highest_score(self, low: Arms, high: Arms, k: int) -> FloatArray:
         """Return the highest scores of arms whose means and widths lie between those of `low` and of `high`."""
-        raise NotImplementedError(f"{type(self).__name__} knows no bounds on its scores")
+        raise NotImplementedError(f"{type(self).__name__} does not define highest_score")
 
     @property
     def bounds_scores(self) -> bool:

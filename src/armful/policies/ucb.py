@@ -140,7 +140,7 @@ class CappedC2UCB(C2UCB):
         if rule == "paper" and cap is None:
             raise ValueError("rule='paper' needs cap, the largest mean reward B")
         if rule == "paper" and spread is not None:
-            raise ValueError("rule='paper' knows no spread; rule='clip' does")
+            raise ValueError("rule='paper' takes no spread; rule='clip' does")
         super().__init__(
             n_features=n_features,
             ridge=ridge,
@@ -165,7 +165,7 @@ class CappedC2UCB(C2UCB):
         if self.rule == "clip":
             return Scores.clipped(mean, bonus, self._lowest_cap(arms, mean, bonus))
         if arms.caps is not None:
-            raise ValueError("rule='paper' knows no caps of single arms; rule='clip' does")
+            raise ValueError("rule='paper' takes no caps of single arms; rule='clip' does")
         capped, cap = width**2 > 1 / k, np.asarray(self.cap, dtype=np.float64)
         return Scores(mean, bonus, np.where(capped, cap, mean + bonus), capped, np.where(capped, cap, np.inf))
 

@@ -44,7 +44,7 @@ def refuse_too_many(table: Table, constraint: Constraint, objective: object) -> 
         return
     what = type(constraint if objective is None else objective).__name__
     raise ValueError(
-        f"{what} is not for {table.n_arms} arms: TopK, AtMost, Quotas and NestedQuotas without an objective are; "
+        f"{what} does not scale to {table.n_arms} arms: TopK, AtMost, Quotas and NestedQuotas without an objective do; "
         "shortlist with one of these first, and choose from table.take(shortlist.indices)"
     )
 
@@ -58,12 +58,12 @@ def ranked(policy: Scorer, constraint: Constraint, objective: object) -> RankedC
         )
     if not goes_by_rank(constraint):
         raise ValueError(
-            f"{type(constraint).__name__} is not for arms on a cluster: TopK, AtMost, Quotas and NestedQuotas are; "
+            f"{type(constraint).__name__} needs all arms on one machine; TopK, AtMost, Quotas and NestedQuotas do not: "
             "shortlist with one of these first, and choose from shortlist.features"
         )
     if not policy.armwise:
         raise ValueError(
-            f"{policy!r} is not for arms on a cluster, since the score of an arm may depend on the others: "
+            f"{policy!r} needs all arms on one machine, since the score of an arm may depend on the others: "
             "a policy whose score does not says so by armwise = True"
         )
     return constraint

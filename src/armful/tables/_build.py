@@ -130,7 +130,7 @@ class _SectionWriter:
 
 
 class _TableWriter:
-    """Writes a table block by block. Beside one block it holds 8 bytes for each arm that has an id.
+    """Writes a table block by block. Besides one block it holds 8 bytes for each arm that has an id.
 
     Ids that are strings are written to temporary files, and copied to the table after the features, which come first.
     """
@@ -226,9 +226,9 @@ def _refuse_target(path: Path) -> None:
     try:
         start = _start(path) if path.exists() else b""
     except PermissionError as error:
-        raise with_message(error, f"no permission to read {path}, which is there already: give another name") from error
+        raise with_message(error, f"no permission to read {path}, which exists already: give another name") from error
     if start and start != START_MARK:
-        raise FileExistsError(f"{path} is there and is not an armful table: give another name, or remove it first")
+        raise FileExistsError(f"{path} exists and is not an armful table: give another name, or remove it first")
 
 
 def _start(path: Path) -> bytes:

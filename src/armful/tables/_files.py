@@ -166,7 +166,7 @@ def raise_unreadable(name: str, what: str, error: Exception) -> NoReturn:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the message without the place in the code; pyarrow puts the column into a second argument."""
+    """Return the message without the line of code; in pyarrow's errors the column is a second argument."""
     text = "; ".join(map(str, error.args)) if not isinstance(error, OSError) else str(error)
     line = next(iter(text.splitlines()), type(error).__name__)
     return line.partition(" Detail: Python exception")[0]

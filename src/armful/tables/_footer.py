@@ -81,4 +81,4 @@ def _count(value: Any, least: int) -> int:
 
 def _expect(holds: bool) -> None:
     if not holds:
-        raise ValueError("the footer does not fit together")
+        raise ValueError("the footer is inconsistent")

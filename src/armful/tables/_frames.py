@@ -29,7 +29,7 @@ def features_and_names(X: Any) -> tuple[Any, Names | None]:
     if isinstance(X, np.ndarray | list | tuple):
         return X, None
     if type(X).__name__ == "LazyFrame":
-        raise ValueError("features must be there already, got a LazyFrame: pass what its .collect() gives")
+        raise ValueError("features must be in memory, got a LazyFrame: pass what its .collect() gives")
     origin = type(X).__module__.partition(".")[0]
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "column_names") and origin not in ("pandas", "polars"):
         X = import_pyarrow().table(X)

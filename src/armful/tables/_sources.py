@@ -51,7 +51,7 @@ def open_source(source: Any, *, id: str | None, columns: Sequence[str] | None, d
     if hasattr(source, "__arrow_c_stream__"):
         return _from_stream(source, id, columns)
     if kind == "LazyFrame":
-        raise ValueError("source must be there already, got a LazyFrame: pass what its .collect() gives")
+        raise ValueError("source must be in memory, got a LazyFrame: pass what its .collect() gives")
     raise ValueError(f"source must be a file, a directory, a URI, an Arrow stream, an array or a Table, got {kind}")
 
 

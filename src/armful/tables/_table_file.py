@@ -92,7 +92,7 @@ class OpenFile:
             try:
                 got = self._read_some(offset + done, buffer[done:])
             except OSError as error:
-                sentence = f"{self.path} could not be read: {error.strerror}; is its disk still there and sound?"
+                sentence = f"{self.path} could not be read: {error.strerror}; check its disk"
                 raise with_message(error, sentence) from error
             if got == 0:
                 raise FileFormatError(f"{self.path} was cut off after it was opened: build it again, and open it again")
@@ -152,7 +152,7 @@ class TableFile(Store):
         try:
             footer = parse_footer(text, room=self._file.size - END.size - len(text))
         except (KeyError, TypeError, ValueError, RecursionError):
-            raise FileFormatError(f"{path} has a footer that makes no sense: build it again from its source") from None
+            raise FileFormatError(f"{path} has an invalid footer: build it again from its source") from None
         self.n_arms, self.n_features, self.dtype = footer.n_arms, footer.n_features, footer.dtype
         self.block_rows, self.columns = footer.block_rows, footer.columns
         self._row_bytes = self.n_features * self.dtype.itemsize
@@ -199,7 +199,7 @@ class TableFile(Store):
         self._begins.read(begin * 8, begins.view(np.uint8))
         lengths = np.diff(begins)  # unsigned, so that a falling begin gives a very large length
         if begins[-1] > self._text.length or lengths.max() > LONGEST_ID:
-            raise FileFormatError(f"{self.path} has ids that make no sense: build it again from its source")
+            raise FileFormatError(f"{self.path} has invalid ids: build it again from its source")
         text = np.empty(int(begins[-1] - begins[0]), dtype=np.uint8)
         self._text.read(int(begins[0]), text)
         offsets = (begins - begins[0]).astype(np.int64)
@@ -263,7 +263,7 @@ def _read_footer(file: OpenFile) -> bytes:
     file.read(0, start)
     if start.tobytes()[: len(START_MARK)] != START_MARK[:size]:
         raise FileFormatError(f"{path} is not an armful table; make one with armful.Table.build")
-    unfinished = FileFormatError(f"{path} has no end, its build was interrupted or it was cut off: build it again")
+    unfinished = FileFormatError(f"{path} is incomplete, its build was interrupted or it was cut off: build it again")
     if size < START.size + END.size:
         raise unfinished
     version = START.unpack(start.tobytes())[1]

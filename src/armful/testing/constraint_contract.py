@@ -193,7 +193,7 @@ class ConstraintContract:
 
 
 class RankedConstraintContract(ConstraintContract):
-    """The tests that every `RankedConstraint` passes beside those of `ConstraintContract`.
+    """The tests that every `RankedConstraint` passes besides those of `ConstraintContract`.
 
     A choice from millions of arms reduces each partition to candidates and merges these; the best set must survive.
 
