@@ -72,8 +72,9 @@ def compare(
     ] = None,
     out: Out = Path("armful-comparison"),
 ) -> None:
-    """Compare policies, yours or armful's, in environments and sizes of your choice.
+    """Compare policies, yours or armful's.
 
+    Runs every policy of a plan in every environment at every size.
     Writes results.csv and .parquet, a figure for each environment, and report.html.
     After an interrupt the same command goes on where it stopped.
 

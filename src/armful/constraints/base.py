@@ -179,10 +179,14 @@ class Constraint(Value):
 
         Parameters
         ----------
-        scores, rng, X
+        scores : array_like of shape (n_arms,)
             As in `best`.
-        required, excluded : array_like of shape (n,)
+        rng : Generator or int, optional
+            As in `best`.
+        required, excluded : array_like of shape (n,), default ()
             The indices of arms.
+        X : ndarray of shape (n_arms, n_features), optional
+            As in `best`.
 
         Raises
         ------

@@ -42,8 +42,10 @@ class Linear(RestrictableConstraint):
     ----------
     matrix : array_like or sparse matrix of shape (n_rows, n_arms)
         The coefficients. A row of integers is kept exactly, any other to within 1e-9 of the numbers summed.
-    lower, upper : array_like of shape (n_rows,) or float
-        The bounds; infinity for none.
+    lower : array_like of shape (n_rows,) or float, default -inf
+        What each row adds up to at least.
+    upper : array_like of shape (n_rows,) or float, default inf
+        What each row adds up to at most.
     time_limit : float, optional
         Seconds for one answer, which is then the best set found so far; answers then depend on the machine.
     gap : float

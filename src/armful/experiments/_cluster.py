@@ -38,10 +38,10 @@ def connect_cluster(address: str) -> AbstractContextManager[Runner]:
 
     Examples
     --------
-    Every worker needs the same versions as this machine, and must see the same files::
+    Every worker needs the same versions as this machine, and must see the same files.
 
-        with connect_cluster("tcp://10.0.0.1:8786") as cluster:
-            results = run_cells(plan.cells(), Path("cells"), runner=cluster)
+    >>> with connect_cluster("tcp://10.0.0.1:8786") as cluster:  # doctest: +SKIP
+    ...     results = run_cells(plan.cells(), Path("cells"), runner=cluster)
     """
     return ClusterRunner.connected(address)
 

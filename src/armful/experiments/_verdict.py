@@ -41,8 +41,8 @@ def observed(reproduction: Reproduction) -> str:
     ]
     runs = reproduction.protocol.runs
     return (
-        f"{begin} (k = {k}, T = {ROUNDS_PER_K * k}, {runs} run{'s' * (runs > 1)}): on the grouped type {grouped}; "
-        f"on the uniform type {uniform}."
+        f"{begin} (leaving out armful's own rule; k = {k}, T = {ROUNDS_PER_K * k}, {runs} run{'s' * (runs > 1)}): "
+        f"on the grouped type {grouped}; on the uniform type {uniform}."
     )
 
 

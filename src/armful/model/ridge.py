@@ -151,10 +151,12 @@ class RidgeState:
 
         Parameters
         ----------
-        X, some_of_many
-            As for `mean_and_width`.
+        X : array_like of shape (..., n, n_features)
+            The features, as for `mean_and_width`.
         theta : ndarray of shape (..., n_features)
             Another estimate than that of the state, like a sample.
+        some_of_many : bool, default False
+            As for `mean_and_width`.
         """
         rows = checks.features(X, self.n_features, finite=False)
         twice = np.stack([theta, theta], axis=-1)

@@ -169,10 +169,12 @@ class Policy:
 
         Parameters
         ----------
-        X, caps
-            As for `choose`, but for dask arrays.
+        X : array_like of shape (n_arms, n_features), DataFrame, Arrow table or Table
+            The arms, as for `choose`; dask arrays are refused.
         k : int
             The size of the largest set that may be chosen.
+        caps : array_like of shape (n_arms,), optional
+            As for `choose`.
 
         Notes
         -----

@@ -24,8 +24,14 @@ class ArmwiseThompson(ConfidencePolicy):
         lambda, 1 if not given; `"theory"` is the paper's `R^2 S^-2 d`.
     radius : float or str, default "sampling"
         v_t: a number, `"sampling"` for R / 2, or another radius of `C2UCB`.
-    noise, norm, delta, length
-        As for `C2UCB`.
+    noise : float or "auto", default "auto"
+        As for `C2UCB`, and so are norm, delta and length.
+    norm : float, optional
+        S, a bound on the length of the true coefficients.
+    delta : float, default 0.1
+        The probability with which the radius may fail.
+    length : float, optional
+        L, a bound on the length of a feature vector.
     seed : int, SeedSequence or Generator, optional
         For the samples and for ties.
 

@@ -99,10 +99,18 @@ class CappedC2UCB(C2UCB):
         `spread + the smallest optimistic score` is a cap too.
     ridge : float or "theory", optional
         lambda, 1 if not given; `"theory"` is the paper's `R^2 S^-2 d`.
-    radius, noise, delta, length, seed
-        As for `C2UCB`.
+    radius : float or str, default "pointwise"
+        As for `C2UCB`, and so are noise, delta, length and seed.
+    noise : float or "auto", default "auto"
+        R, the sub-Gaussian scale of the noise.
     norm : float, optional
         S, a bound on the length of the true coefficients, used in the radius; if given, `S |x|` is a cap too.
+    delta : float, default 0.1
+        The probability with which the radius may fail.
+    length : float, optional
+        L, a bound on the length of a feature vector.
+    seed : int, SeedSequence or Generator, optional
+        For ties.
 
     References
     ----------

@@ -29,9 +29,10 @@ class ArmsContract:
 
     Examples
     --------
-    class TestMyTable(ArmsContract):
-        def arms(self, X):
-            return MyTable(X)
+    >>> from armful import Table
+    >>> class TestTable(ArmsContract):
+    ...     def arms(self, X):
+    ...         return Table.wrap(X)
     """
 
     options: Mapping[str, Any] = {}

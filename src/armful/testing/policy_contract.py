@@ -29,9 +29,10 @@ class PolicyContract:
 
     Examples
     --------
-    class TestMyPolicy(PolicyContract):
-        def policy(self, n_features, seed):
-            return MyPolicy(n_features=n_features, seed=seed)
+    >>> from armful import C2UCB
+    >>> class TestC2UCB(PolicyContract):
+    ...     def policy(self, n_features, seed):
+    ...         return C2UCB(n_features=n_features, seed=seed)
     """
 
     n_features = 5

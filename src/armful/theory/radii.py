@@ -110,7 +110,9 @@ def log_det_bound(*, k: int, rounds: int, n_features: int, length: float, ridge:
 
     Parameters
     ----------
-    k, rounds, n_features, length, ridge
+    k, rounds, n_features : int
+        See `Setting`.
+    length, ridge : float
         See `Setting`.
 
     Returns
