@@ -50,6 +50,10 @@ class Arms:
         if arm_indices is not None:
             self.arm_indices = arm_indices
 
+    def __repr__(self) -> str:
+        caps = "" if self.caps is None else ", with caps"
+        return f"{type(self).__name__}(n_arms={self.n_arms}, state={self.state!r}{caps})"
+
     @cached_property
     def arm_indices(self) -> IntArray:
         """The indices of the arms among all arms, `(n_arms,)`."""
@@ -91,9 +95,9 @@ class Arms:
         return row_norms(np.ascontiguousarray(self.X, dtype=np.float64))
 
     def ids_of(self, indices: IntArray) -> list[Any] | None:
-        """Return the ids of some arms, or None if they have no ids."""
+        """Return the ids of the arms at `indices` `(k,)`, or None if they have no ids."""
         return None
 
     def rows(self, indices: IntArray) -> FloatArray:
-        """Return the features of some arms, `(k, n_features)`."""
+        """Return the features of the arms at `indices` `(k,)`, `(k, n_features)`."""
         return self.X[indices]

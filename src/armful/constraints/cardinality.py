@@ -47,6 +47,7 @@ class TopK(_Count):
 
     @property
     def ranks(self) -> Ranks:
+        """Exactly k arms."""
         return Ranks((), self.k, self.k)
 
     def check_n_arms(self, n_arms: int) -> None:
@@ -97,6 +98,7 @@ class AtMost(_Count):
 
     @property
     def ranks(self) -> Ranks:
+        """At most k arms."""
         return Ranks((), 0, self.k)
 
     def best_among(self, scores: FloatArray, key: Keys, arm_indices: IntArray | None = None) -> Selection:

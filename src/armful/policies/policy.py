@@ -12,11 +12,9 @@ from armful.arms import Arms
 from armful.checks import FloatArray
 from armful.cluster._arms import learn_on_cluster
 from armful.cluster._chunks import is_dask
-from armful.constraints import Constraint
-from armful.constraints.base import refuse_no_constraint
+from armful.constraints.base import Constraint, refuse_no_constraint
 from armful.constraints.ranked import goes_by_rank
-from armful.model.base import Model
-from armful.model.ridge import RidgeState
+from armful.model import Model, RidgeState
 from armful.objectives import Objective
 from armful.policies._choosing import arms_for, choose_from_array, choose_from_many, choose_on_cluster
 from armful.policies._columns import read_features
@@ -84,9 +82,8 @@ class Policy:
 
     def __init_subclass__(cls) -> None:
         if "score" in vars(cls):  # what must agree with `score` goes back to its default
-            for name in ("armwise", "lowest_score", "highest_score"):
-                if name not in vars(cls):
-                    setattr(cls, name, vars(Policy)[name])
+            for name in {"armwise", "lowest_score", "highest_score"} - vars(cls).keys():
+                setattr(cls, name, vars(Policy)[name])
 
     def __init__(self, *, n_features: int, ridge: float | None = None, seed: Seed = None) -> None:
         self._state: Model = self.model_class(n_features=n_features, ridge=1.0 if ridge is None else ridge)
@@ -116,7 +113,7 @@ class Policy:
 
     @property
     def bounds_scores(self) -> bool:
-        """Whether the optional `lowest_score` and `highest_score` are there, to leave most of many arms unscored."""
+        """Whether `lowest_score` and `highest_score` are defined, so that most of many arms need not be scored."""
         kind = type(self)
         return kind.lowest_score is not Policy.lowest_score and kind.highest_score is not Policy.highest_score
 
@@ -175,11 +172,6 @@ class Policy:
             The size of the largest set that may be chosen.
         caps : array_like of shape (n_arms,), optional
             As for `choose`.
-
-        Notes
-        -----
-        A score is the estimate plus a bonus, capped. For the chosen arms a `Choice` has `mean`, `bonus` and `capped`;
-        for any arms, `policy.score(armful.Arms(X, policy.state, caps), k)` returns `Scores` that have them.
         """
         X, _ = read_features(X, self._columns)
         with RewindOnError(self._thread_locks, self._generator), self._thread_locks.state:
@@ -228,10 +220,17 @@ class Policy:
             self.state = self._state.discount(factor)
 
     def merge(self, state: Model) -> None:
-        """Add what another learner knows; each observation must be in only one of the two, or it counts twice.
+        """Add what another learner knows; docs/howto/several-workers.md shows how to exchange what is new.
 
-        A state that is known to hold observations of this policy is refused: its own, or one that was merged before.
-        docs/howto/several-workers.md shows how to exchange what is new.
+        Parameters
+        ----------
+        state : Model
+            Another policy's `.state`. Each observation must be in only one of the two, or it counts twice.
+
+        Raises
+        ------
+        ValueError
+            If it is known to hold observations of this policy: its own state, or one that was merged before.
         """
         if not isinstance(state, self.model_class):
             kind = self.model_class.__name__

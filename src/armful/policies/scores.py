@@ -48,7 +48,15 @@ class Scores:
 
     @classmethod
     def uncapped(cls, mean: FloatArray, bonus: FloatArray, value: FloatArray | None = None) -> Self:
-        """Return scores without a cap: `mean + bonus`, or `value` where that is known more exactly."""
+        """Return scores without a cap.
+
+        Parameters
+        ----------
+        mean, bonus : ndarray of shape (..., n_arms)
+            As in the class.
+        value : ndarray of shape (..., n_arms), optional
+            The scores, where they are known more exactly than as `mean + bonus`.
+        """
         score = mean + bonus if value is None else value
         return cls(mean, bonus, score, np.zeros(score.shape, dtype=bool))
 
@@ -56,6 +64,15 @@ class Scores:
     def clipped(cls, mean: FloatArray, bonus: FloatArray, cap: FloatArray | float) -> Self:
         """Return `min(mean + bonus, cap)`, with ties at the cap broken by the estimate.
 
+        Parameters
+        ----------
+        mean, bonus : ndarray of shape (..., n_arms)
+            As in the class.
+        cap : ndarray of shape (..., n_arms), or float
+            What no mean reward exceeds.
+
+        Notes
+        -----
         As one number: `min(mean + bonus, (1 - e) cap + e mean)`, e the `ESTIMATE_SHARE`. Others rely on this alone: it
         never falls when mean or bonus rise, and where no cap binds it is `mean + bonus` to the last bit.
         """

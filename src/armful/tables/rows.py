@@ -35,6 +35,11 @@ class Rows(ABC):
     def rows(self, begin: int, end: int) -> NDArray[Any]:
         """Return the features of the arms from `begin` up to `end`.
 
+        Parameters
+        ----------
+        begin, end : int
+            Arm indices with `0 <= begin <= end <= n_arms`.
+
         Returns
         -------
         ndarray, shape (end - begin, n_features)
@@ -44,6 +49,11 @@ class Rows(ABC):
     @abstractmethod
     def take(self, indices: IntArray) -> FloatArray:
         """Return the features of the arms at `indices`, in that order.
+
+        Parameters
+        ----------
+        indices : ndarray of int64, shape (k,)
+            Arm indices, from 0 to `n_arms - 1`.
 
         Returns
         -------

@@ -39,7 +39,13 @@ class ArmsContract:
     n_arms, n_features = 16_321, 12
 
     def arms(self, X: FloatArray) -> Any:
-        """Return what to choose from: the rows of `X` `(n_arms, n_features)`, in this order."""
+        """Return what to choose from.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_arms, n_features)
+            The features; its rows are the arms, in this order.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define arms(self, X)")
 
     def learn(self, policy: Policy, X: FloatArray, rewards: FloatArray, weights: FloatArray | None) -> None:

@@ -28,7 +28,7 @@ class EnvironmentContract:
 
     def environment(self) -> Environment:
         """Return a new environment to check."""
-        raise NotImplementedError("override environment()")
+        raise NotImplementedError(f"{type(self).__name__} must define environment(self)")
 
     def test_it_shows_as_many_rounds_as_asked_for(self) -> None:
         assert len(self._rounds()) == self.n_rounds

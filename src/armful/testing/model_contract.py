@@ -242,7 +242,7 @@ class ModelContract:
         for name, array in model.to_arrays().items():
             assert np.array_equal(array, before[name]), f"a refused call changed {name}"
 
-    # -- inside --------------------------------------------------------------------------------------
+    # -- internals -----------------------------------------------------------------------------------
 
     def _data(self, rng: Generator, n: int, batch: tuple[int, ...] = ()) -> Data:
         X = rng.standard_normal((*batch, n, self.n_features))

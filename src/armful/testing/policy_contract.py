@@ -38,7 +38,15 @@ class PolicyContract:
     n_features = 5
 
     def policy(self, n_features: int, seed: int) -> Policy:
-        """Return a new policy for feature vectors of this length, with this seed."""
+        """Return a new policy.
+
+        Parameters
+        ----------
+        n_features : int
+            The length of a feature vector.
+        seed : int
+            The seed of its random numbers.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define policy(self, n_features, seed)")
 
     # -- choosing ------------------------------------------------------------------------------------
