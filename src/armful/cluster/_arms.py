@@ -17,8 +17,8 @@ from armful.checks import FloatArray, IntArray
 from armful.cluster._chunks import chunk_offsets, chunk_tasks, is_dask, row_chunks, values_per_row
 from armful.cluster._dask_runner import DaskRunner, imported
 from armful.cluster._partitions import Partition, RoundInfo, Survivors
-from armful.constraints.base import Selection
 from armful.constraints.ranked import RankedConstraint
+from armful.constraints.selection import Selection
 from armful.model.base import Model
 from armful.scan._scoring import Scoring
 from armful.tables._array_store import ArrayRows

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NoReturn
 from armful._signatures import missing_name
 from armful.constraints._ranks import GroupBounds, Ranks
 from armful.constraints.assignment import Assignment
-from armful.constraints.base import Constraint, Limit, Selection
+from armful.constraints.base import Constraint, Limit
 from armful.constraints.cardinality import AtMost, TopK
 from armful.constraints.knapsack import Knapsack
 from armful.constraints.linear import Linear
@@ -16,6 +16,7 @@ from armful.constraints.paths import Path
 from armful.constraints.quotas import Quotas
 from armful.constraints.ranked import RankedConstraint
 from armful.constraints.restricted import Excluding, Requiring
+from armful.constraints.selection import Selection
 from armful.constraints.trees import SpanningTree
 
 __all__ = [

@@ -4,7 +4,8 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray
-from armful.constraints.base import Constraint, Selection
+from armful.constraints.base import Constraint
+from armful.constraints.selection import Selection
 
 
 class RestrictableConstraint(Constraint):

@@ -15,7 +15,8 @@ from armful.constraints._checks import check_indices, plain, repeated, with_othe
 from armful.constraints._groups import Groups
 from armful.constraints._matching import Matcher, Pairs, largest_number, too_few_columns
 from armful.constraints._restrictable import RestrictableConstraint
-from armful.constraints.base import Limit, Selection
+from armful.constraints.base import Limit
+from armful.constraints.selection import Selection
 from armful.errors import InfeasibleError
 
 Capacity = int | Mapping[Hashable, int]

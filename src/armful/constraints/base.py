@@ -1,8 +1,7 @@
 """What a constraint is: a base class with a default for everything that is optional."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -13,34 +12,9 @@ from armful.constraints._checks import NO_ARMS, check_indices, check_scores
 from armful.constraints._incremental import Growth
 from armful.constraints._ranks import Ranks
 from armful.constraints._value import Value
+from armful.constraints.selection import Selection
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
-
-
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """A set of arms, as `Constraint.best` returns it; unpacks into `indices, value, ratio`.
-
-    Attributes
-    ----------
-    indices : ndarray of shape (k,)
-        The arms.
-    value : float
-        The sum of their scores.
-    ratio : float
-        `a` in (0, 1] such that no allowed set has a larger value than `value / a`: 1 where the answer is exact, NaN
-        where nothing is known.
-    """
-
-    indices: IntArray
-    value: float
-    ratio: float = 1.0
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.indices, self.value, self.ratio))
-
-    def __contains__(self, arm: object) -> bool:
-        return arm in self.indices.tolist()
 
 
 class Limit(NamedTuple):
@@ -58,7 +32,7 @@ class Limit(NamedTuple):
     loosened: "Constraint"
 
 
-DEPEND_ON_BEST = ("best_given", "_solve", "best_each", "best_values", "ranks", "always_exact", "uses_features")
+DEPEND_ON_BEST = {"best_given", "_solve", "best_each", "best_values", "ranks", "always_exact", "uses_features"}
 """What a subclass that overrides `best` gets back the default of, unless it overrides that as well."""
 
 
@@ -121,9 +95,8 @@ class Constraint(Value):
 
     def __init_subclass__(cls) -> None:
         if "best" in vars(cls):
-            for name in DEPEND_ON_BEST:
-                if name not in vars(cls):
-                    setattr(cls, name, vars(Constraint)[name])
+            for name in DEPEND_ON_BEST - vars(cls).keys():
+                setattr(cls, name, vars(Constraint)[name])
 
     def best(self, scores: ArrayLike, X: FloatArray | None = None, rng: Generator | None = None) -> Selection:
         """Return the allowed set with the largest sum of scores; ties are broken at random.

@@ -11,8 +11,9 @@ from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import check_indices
 from armful.constraints._ranks import Ranks, at, largest, largest_of_one
-from armful.constraints.base import Limit, Selection
+from armful.constraints.base import Limit
 from armful.constraints.ranked import RankedConstraint
+from armful.constraints.selection import Selection
 from armful.errors import InfeasibleError
 from armful.randomness import Keys, Streams, draw_keys
 

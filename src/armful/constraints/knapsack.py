@@ -14,7 +14,8 @@ from armful.constraints._checks import NO_ARMS, check_indices, repeated
 from armful.constraints._knapsack_core import BITS, Problem, best_that_fits
 from armful.constraints._milp_rows import TOLERANCE, whole_bound
 from armful.constraints._restrictable import RestrictableConstraint
-from armful.constraints.base import Limit, Selection
+from armful.constraints.base import Limit
+from armful.constraints.selection import Selection
 from armful.errors import InfeasibleError
 
 

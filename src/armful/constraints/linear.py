@@ -15,7 +15,8 @@ from armful.constraints._checks import check_indices, repeated
 from armful.constraints._milp import Answer, maximise
 from armful.constraints._milp_rows import LinearRows, SparseMatrix, sparse
 from armful.constraints._restrictable import RestrictableConstraint
-from armful.constraints.base import Limit, Selection
+from armful.constraints.base import Limit
+from armful.constraints.selection import Selection
 from armful.errors import InfeasibleError
 
 MOST_LIMITS = 100

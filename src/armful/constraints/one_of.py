@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import check_indices, check_scores, repeated
-from armful.constraints.base import Constraint, Selection
+from armful.constraints.base import Constraint
+from armful.constraints.selection import Selection
 from armful.errors import InfeasibleError
 from armful.randomness import as_generator
 

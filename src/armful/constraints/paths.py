@@ -14,7 +14,7 @@ from armful.constraints._checks import check_indices, repeated
 from armful.constraints._graphs import Edges, edge_names, is_graph, keep_edges, number_nodes, some_of
 from armful.constraints._path_network import Network, reached
 from armful.constraints._restrictable import RestrictableConstraint
-from armful.constraints.base import Selection
+from armful.constraints.selection import Selection
 from armful.errors import InfeasibleError
 
 MANY_EDGES = 2000

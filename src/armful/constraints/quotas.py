@@ -12,8 +12,9 @@ from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import check_indices
 from armful.constraints._groups import Counts, Groups, Level, Total, as_ranks, total_bounds
 from armful.constraints._ranks import Ranks
-from armful.constraints.base import Limit, Selection
+from armful.constraints.base import Limit
 from armful.constraints.ranked import RankedConstraint
+from armful.constraints.selection import Selection
 from armful.errors import InfeasibleError
 from armful.randomness import draw_key
 

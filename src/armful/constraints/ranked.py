@@ -10,7 +10,8 @@ from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import check_indices, check_scores, repeated
 from armful.constraints._incremental import Growth
 from armful.constraints._ranks import Ranks, at
-from armful.constraints.base import Constraint, Selection
+from armful.constraints.base import Constraint
+from armful.constraints.selection import Selection
 from armful.errors import InfeasibleError
 from armful.randomness import Keys, as_generator, draw_key
 

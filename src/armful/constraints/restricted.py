@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import NO_ARMS, check_indices, repeated
 from armful.constraints._incremental import Growth
-from armful.constraints.base import Constraint, Limit, Selection, UnmetRestriction, refuse_no_constraint
+from armful.constraints.base import Constraint, Limit, UnmetRestriction, refuse_no_constraint
+from armful.constraints.selection import Selection
 
 IdsOf = Callable[[IntArray], "NDArray[Any] | None"]
 

@@ -21,7 +21,7 @@ from armful.constraints._graphs import (
     some_of,
 )
 from armful.constraints._restrictable import RestrictableConstraint
-from armful.constraints.base import Selection
+from armful.constraints.selection import Selection
 from armful.errors import InfeasibleError
 
 

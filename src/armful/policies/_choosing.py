@@ -13,9 +13,10 @@ from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.cluster._arms import ClusterArms
-from armful.constraints.base import Constraint, Selection
+from armful.constraints.base import Constraint
 from armful.constraints.ranked import RankedConstraint
 from armful.constraints.restricted import on_table
+from armful.constraints.selection import Selection
 from armful.model._blocks import BLOCK
 from armful.objectives import Objective
 from armful.policies._locks import RewindOnError

@@ -9,7 +9,8 @@ from numpy.random import Generator
 from armful import objectives
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
-from armful.constraints.base import Constraint, Selection, checked_best
+from armful.constraints.base import Constraint, checked_best
+from armful.constraints.selection import Selection
 from armful.objectives import Objective
 from armful.policies.scores import Scores
 

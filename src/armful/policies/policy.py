@@ -164,6 +164,8 @@ class Policy:
     def scores(self, X: ArrayLike | Table, k: int, *, caps: ArrayLike | None = None) -> FloatArray:
         """Return the score of every arm, `(n_arms,)`, as `choose` would use it.
 
+        `policy.score(armful.Arms(X, policy.state, caps), k)` returns `Scores`, with the estimates and bonuses too.
+
         Parameters
         ----------
         X : array_like of shape (n_arms, n_features), DataFrame, Arrow table or Table
@@ -225,12 +227,8 @@ class Policy:
         Parameters
         ----------
         state : Model
-            Another policy's `.state`. Each observation must be in only one of the two, or it counts twice.
-
-        Raises
-        ------
-        ValueError
-            If it is known to hold observations of this policy: its own state, or one that was merged before.
+            Another policy's `.state`. Each observation must be in only one of the two, or it counts twice: a state
+            that is known to hold observations of this policy (its own, or one that was merged before) is refused.
         """
         if not isinstance(state, self.model_class):
             kind = self.model_class.__name__

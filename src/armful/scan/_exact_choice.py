@@ -7,8 +7,8 @@ import numpy as np
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import NO_ARMS
 from armful.constraints._ranks import Ranks
-from armful.constraints.base import Selection
 from armful.constraints.ranked import RankedConstraint
+from armful.constraints.selection import Selection
 from armful.randomness import Keys
 from armful.scan._pruning import Candidates, Pruner
 from armful.scan._scoring import Scoring
