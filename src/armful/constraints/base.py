@@ -229,15 +229,33 @@ class Constraint(Value):
         return self.best_each(scores, [np.random.default_rng()] * len(scores), X)[1]
 
     def limits(self, indices: ArrayLike) -> Iterable[Limit]:
-        """Return the parts of the constraint that bind a set, for `choice.explain()`; none by default."""
+        """Return the parts of the constraint that bind a set, for `choice.explain()`; none by default.
+
+        Parameters
+        ----------
+        indices : array_like of shape (k,)
+            The arms of an allowed set.
+        """
         return ()
 
     def growth(self, n_arms: int) -> Growth:
-        """Return an empty set that can grow arm by arm, for objectives; a `ValueError` by default."""
+        """Return an empty set that can grow arm by arm, for objectives; raise `ValueError` by default.
+
+        Parameters
+        ----------
+        n_arms : int
+            The number of arms that may be added.
+        """
         raise ValueError(f"objectives work with TopK, AtMost, Quotas and NestedQuotas, restricted or not, got {self!r}")
 
     def arm_names(self, indices: ArrayLike) -> list[str] | None:
-        """Return the names of arms (of edges, of pairs); None if they have none."""
+        """Return the names of arms, for explanations and errors; None (the default) if they have none.
+
+        Parameters
+        ----------
+        indices : array_like of shape (k,)
+            The arms.
+        """
         return None
 
 
