@@ -21,15 +21,15 @@ def restored(
 ) -> tuple[float, SumOfSquares, Factor, FloatArray, Sources]:
     """Return the ridge and the parts of a `RidgeState`, or raise `FileFormatError` if they are inconsistent."""
     refusal = FileFormatError(f"{path} does not hold a consistent ridge state")
-    there = [arrays[name] for name in NAMES if name in arrays]
-    if len(there) != len(NAMES) or not (isinstance(ridge, float) and math.isfinite(ridge) and ridge > 0):
+    present = [arrays[name] for name in NAMES if name in arrays]
+    if len(present) != len(NAMES) or not (isinstance(ridge, float) and math.isfinite(ridge) and ridge > 0):
         raise refusal
-    root, rows, solved, n = there
+    root, rows, solved, n = present
     size = root.shape[-1] if root.ndim else 0
     square = (*n.shape, size, size)
     fit = size >= 2 and root.shape == solved.shape == square
     fit = fit and rows.ndim == root.ndim and (*rows.shape[:-2], rows.shape[-1]) == square[:-1]
-    fit = fit and all(array.dtype == np.float64 and np.isfinite(array).all() for array in there)
+    fit = fit and all(array.dtype == np.float64 and np.isfinite(array).all() for array in present)
     sources = arrays.get("sources", np.zeros(0, dtype=np.int64))  # the first files have none
     if not fit or (n < 0).any() or sources.ndim != 1 or sources.dtype != np.int64:
         raise refusal
