@@ -303,7 +303,7 @@ def test_a_violation_counts_uses_too_few_where_all_must_be_used():
 def test_arms_that_are_not_there_are_refused():
     with pytest.raises(ValueError, match=r"^indices must be from 0 to 1, got"):
         Assignment("ab", "xy").violation([2])
-    with pytest.raises(ValueError, match=r"^Assignment has 2 pairs, got 3 scores$"):
+    with pytest.raises(ValueError, match=r"^Assignment has 2 pairs, got 3 arms$"):
         Assignment("ab", "xy").best(np.ones(3))
 
 

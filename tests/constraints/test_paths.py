@@ -532,7 +532,7 @@ def test_a_path_that_is_not_there_is_infeasible_in_undirected_graphs_too():
 
 
 def test_scores_for_another_number_of_arms_are_refused():
-    with pytest.raises(ValueError, match=r"^Path has 5 edges, got 4 scores$"):
+    with pytest.raises(ValueError, match=r"^Path has 5 edges, got 4 arms$"):
         Path(TRIANGLE, "a", "d").best(np.ones(4))
 
 

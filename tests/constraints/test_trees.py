@@ -208,7 +208,7 @@ def test_what_cannot_be_required_or_excluded_is_said(given_arms, message):
 
 def test_arms_and_scores_must_be_there():
     constraint = SpanningTree(TRIANGLE)
-    with pytest.raises(ValueError, match=r"^SpanningTree has 3 edges, got 2 scores$"):
+    with pytest.raises(ValueError, match=r"^SpanningTree has 3 edges, got 2 arms$"):
         constraint.best(np.ones(2))
     with pytest.raises(ValueError, match=r"^indices must be from 0 to 2, got"):
         constraint.violation([0, 3])

@@ -20,4 +20,4 @@ class RestrictableConstraint(Constraint):
 
     def check_n_arms(self, n_arms: int) -> None:
         if n_arms != self.n_arms:
-            raise ValueError(f"{type(self).__name__} has {self.n_arms} {self._arms_are}, got {n_arms} scores")
+            raise ValueError(f"{type(self).__name__} has {self.n_arms} {self._arms_are}, got {n_arms} arms")
