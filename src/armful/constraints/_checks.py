@@ -22,7 +22,7 @@ def check_scores(scores: ArrayLike) -> FloatArray:
 
 
 def check_indices(indices: ArrayLike | Set[int], n_arms: int | None = None) -> IntArray:
-    """Return chosen arms as `(k,)` whole numbers, below `n_arms` if that is known."""
+    """Return arm indices as `(k,)` int64; raise ValueError if one is not from 0 to `n_arms - 1`, if that is known."""
     try:
         array = np.asarray(list(indices) if isinstance(indices, Set) else indices)
     except ValueError:
@@ -32,7 +32,8 @@ def check_indices(indices: ArrayLike | Set[int], n_arms: int | None = None) -> I
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"indices must be whole numbers of shape (k,), got {array.dtype} of shape {array.shape}")
     if n_arms is not None and (array.min() < 0 or array.max() >= n_arms):
-        raise ValueError(f"indices must be from 0 to {n_arms - 1}, got {array}")
+        wrong = array[(array < 0) | (array >= n_arms)][0]
+        raise ValueError(f"indices must be from 0 to {n_arms - 1}, got {wrong}")
     return array.astype(np.int64)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from armful.checks import IntArray
 from armful.model._blocks import block_size
@@ -39,14 +39,3 @@ def joined_in_order(parts: Sequence[NDArray[Any]], positions: Sequence[IntArray]
     values = np.concatenate(parts)
     values[np.concatenate(positions)] = values.copy()
     return values
-
-
-def check_indices(indices: ArrayLike, n_arms: int) -> IntArray:
-    """Return arm indices as an array of int64; raise ValueError if one is not from 0 to `n_arms - 1`."""
-    array = np.asarray(indices)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ValueError(f"indices must be a list of whole numbers, got {array.dtype} of shape {array.shape}")
-    if array.size and not (array.min() >= 0 and array.max() < n_arms):
-        wrong = array[(array < 0) | (array >= n_arms)][0]
-        raise ValueError(f"indices must be from 0 to {n_arms - 1}, got {wrong}")
-    return array.astype(np.int64, copy=False)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armful.checks import FloatArray, IntArray
+from armful.constraints._checks import check_indices
 from armful.tables._array_store import wrapped
 from armful.tables._csv import Dialect
 from armful.tables._ids import find_ids, id_array
-from armful.tables._store import Store, check_indices
+from armful.tables._store import Store
 from armful.tables._table_file import ID_ROWS, TableFile
 from armful.tables.rows import Rows
 
