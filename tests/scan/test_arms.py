@@ -9,8 +9,8 @@ from pyarrow import parquet
 
 from armful import Table
 from armful.scan import _threads as threads
-from armful.tables._store import Store
 from armful.tables.parquet import ParquetTable
+from armful.tables.rows import Store
 from armful.testing import ArmsContract
 
 

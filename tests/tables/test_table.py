@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from armful.errors import FileFormatError
 from armful.model._blocks import block_size
 from armful.tables import _build as building
-from armful.tables import _store as store
+from armful.tables import _row_blocks as row_blocks
 from armful.tables import _table_file as table_file
 from armful.tables.table import Table
 
@@ -198,12 +198,12 @@ def test_rows_cannot_be_written_to(make):
 
 def test_blocks_are_whole_and_about_24_mib_of_float64():
     for d in (1, 7, 50, 64, 8192, 100_000):
-        rows = store.rows_per_block(d)
+        rows = row_blocks.rows_per_block(d)
         size = block_size(d)
         assert rows % size == 0
         assert rows == size or rows * d * 8 <= 24 << 20
         assert (rows + size) * d * 8 > 24 << 20
-    assert Table.wrap(features(d=50, dtype="float32")).block_rows == store.rows_per_block(50)
+    assert Table.wrap(features(d=50, dtype="float32")).block_rows == row_blocks.rows_per_block(50)
 
 
 class TestWrap:

@@ -12,8 +12,8 @@ from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.tables._frames import features_and_names, refuse_dask
 from armful.tables._ids import id_array, refuse_repeated
-from armful.tables._store import Store, rows_per_block
-from armful.tables.rows import Rows
+from armful.tables._row_blocks import rows_per_block
+from armful.tables.rows import Rows, Store
 
 
 class ArrayRows(Rows):

@@ -20,8 +20,8 @@ from armful.tables._columns import Block, Ids
 from armful.tables._csv import Dialect
 from armful.tables._ids import refuse_repeated_in
 from armful.tables._progress import progress_bar
+from armful.tables._row_blocks import rows_per_block
 from armful.tables._sources import open_source
-from armful.tables._store import rows_per_block
 from armful.tables._table_file import END, END_MARK, LONGEST_ID, START, START_MARK, VERSION
 
 ID_BLOCK = 1 << 20

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from armful.checks import FloatArray
 from armful.model._blocks import WIDE_BLOCK
-from armful.tables._store import rows_per_block
+from armful.tables._row_blocks import rows_per_block
 
 Ids = NDArray[np.int64] | list[str]
 

@@ -42,7 +42,8 @@ from armful.checks import FloatArray, IntArray
 from armful.errors import FileFormatError, with_message
 from armful.files._atomic_file import kind_of
 from armful.tables._footer import SectionInfo, parse_footer
-from armful.tables._store import Store, joined_in_order
+from armful.tables._row_blocks import joined_in_order
+from armful.tables.rows import Store
 
 VERSION = 1
 START = struct.Struct("<8sQ")

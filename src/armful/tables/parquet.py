@@ -20,7 +20,8 @@ from armful.tables._files import (
     select_columns,
 )
 from armful.tables._ids import id_array
-from armful.tables._store import Store, joined_in_order, rows_per_block
+from armful.tables._row_blocks import joined_in_order, rows_per_block
+from armful.tables.rows import Store
 from armful.tables.table import Table
 
 

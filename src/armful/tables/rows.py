@@ -1,6 +1,7 @@
 """The base class of everything that gives the features of many arms a block at a time."""
 
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,3 +92,30 @@ class Rows(ABC):
         FileFormatError
             The file was written to in place.
         """
+
+
+class Store(Rows):
+    """What a `Table` reads its features and ids from; `Table(store)` is a table of any subclass.
+
+    A subclass has what `Rows` asks for. With ids, it sets `has_ids` and writes `ids_at`.
+
+    Attributes
+    ----------
+    dtype : dtype
+        The type of the features as they are kept, float32 or float64.
+    columns : list of str or None
+        The names of the features.
+    has_ids : bool
+        Whether the arms have ids.
+    path : Path or None
+        The file, if there is one.
+    """
+
+    dtype: np.dtype[Any] = np.dtype(np.float64)
+    columns: list[str] | None = None
+    has_ids: bool = False
+    path: Path | None = None
+
+    def ids_at(self, indices: IntArray) -> NDArray[Any]:
+        """Return the ids of the arms at `indices`, `(k,)`."""
+        raise NotImplementedError(f"{type(self).__name__} has no ids")

@@ -13,9 +13,8 @@ from armful.constraints._checks import check_indices
 from armful.tables._array_store import wrapped
 from armful.tables._csv import Dialect
 from armful.tables._ids import find_ids, id_array
-from armful.tables._store import Store
 from armful.tables._table_file import ID_ROWS, TableFile
-from armful.tables.rows import Rows
+from armful.tables.rows import Rows, Store
 
 
 class Table(Rows):
