@@ -24,6 +24,7 @@ from armful.tables import parquet as parquet_tables
 from armful.tables.parquet import ParquetTable
 from armful.testing import ArmsContract
 from armful.testing._expectations import expect_close
+from tests.clusters import RenewedCluster
 from tests.scan.plain import assert_plain
 
 da = pytest.importorskip("dask.array")
@@ -57,14 +58,14 @@ def patient(monkeypatch):
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    with workers(2, tmp_path_factory.mktemp("two")) as client:
-        yield client
+    cluster = RenewedCluster(lambda: workers(2, tmp_path_factory.mktemp("two")), 2)
+    yield cluster
+    cluster.close()
 
 
 @pytest.fixture
 def client(two):
-    two.wait_for_workers(2, timeout=300)  # one that a test killed may not be back yet
-    return two
+    return two.ready()
 
 
 @pytest.fixture(scope="module")
