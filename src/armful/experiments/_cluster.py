@@ -36,12 +36,10 @@ def connect_cluster(address: str) -> AbstractContextManager[Runner]:
     ValueError
         If no dask scheduler answers at `address`.
 
-    Examples
-    --------
-    Every worker needs the same versions as this machine, and must see the same files.
-
-    >>> with connect_cluster("tcp://10.0.0.1:8786") as cluster:  # doctest: +SKIP
-    ...     results = run_cells(plan.cells(), Path("cells"), runner=cluster)
+    Notes
+    -----
+    Within `with connect_cluster("tcp://10.0.0.1:8786") as cluster:`, `run_cells(plan.cells(), folder, runner=cluster)` runs
+    cells on the cluster. Every worker needs the same versions as this machine, and must see the same files.
     """
     return ClusterRunner.connected(address)
 
