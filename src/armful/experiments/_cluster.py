@@ -38,8 +38,8 @@ def connect_cluster(address: str) -> AbstractContextManager[Runner]:
 
     Notes
     -----
-    Within `with connect_cluster("tcp://10.0.0.1:8786") as cluster:`, `run_cells(cells, folder, runner=cluster)` runs cells
-    on the cluster. Every worker needs the same versions as this machine, and must see the same files.
+    Within `with connect_cluster("tcp://10.0.0.1:8786") as cluster:`, `run_cells(cells, folder, runner=cluster)` runs
+    cells on the cluster. Every worker needs the same versions as this machine, and must see the same files.
     """
     return ClusterRunner.connected(address)
 
