@@ -1,124 +1,135 @@
 """The settings of a campaign, as `campaign.toml` states them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import timedelta
+import re
+import tomllib
 from pathlib import Path
-from typing import Any, Literal
 
-Kind = Literal["number", "category", "ordered", "date", "text"]
-Bound = int | float | Mapping[str, int | float] | None
-"""A number for every group, or one by group: a whole number is a count, a fraction is a share of k."""
+from armful.campaigns._checking import Mistakes, Section
+from armful.campaigns._parsing import SECTIONS, parse_root
+from armful.campaigns._quotas import QuotaSettings
+from armful.campaigns._sections import (
+    BudgetSettings,
+    ChooseSettings,
+    ColumnSettings,
+    FeatureSettings,
+    HoldoutSettings,
+    LearningSettings,
+    OutcomeSettings,
+    PolicySettings,
+    Settings,
+)
+from armful.campaigns._toml_lines import key_lines
+from armful.errors import SettingsError
 
+__all__ = [
+    "BudgetSettings",
+    "ChooseSettings",
+    "ColumnSettings",
+    "FeatureSettings",
+    "HoldoutSettings",
+    "LearningSettings",
+    "OutcomeSettings",
+    "PolicySettings",
+    "QuotaSettings",
+    "Settings",
+    "parse_settings",
+    "read_settings",
+]
 
-@dataclass(frozen=True, kw_only=True)
-class ColumnSettings:
-    """How one column becomes features."""
-
-    name: str
-    kind: Kind
-    log: bool = False
-    spline: int = 0
-    at_most: int = 30
-    order: tuple[str, ...] = ()
-    buckets: int = 32
-
-
-@dataclass(frozen=True, kw_only=True)
-class FeatureSettings:
-    """Which columns become features."""
-
-    columns: tuple[ColumnSettings, ...]
-    leave_out: tuple[str, ...] = ()
-    interactions: tuple[tuple[str, str], ...] = ()
-    intercept: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuotaSettings:
-    """Bounds on the contacts of each group of a column."""
-
-    column: str
-    at_least: Bound = None
-    at_most: Bound = None
-    nested: bool = False
+FILE_NAME = "campaign.toml"
 
 
-@dataclass(frozen=True, kw_only=True)
-class BudgetSettings:
-    """A column of costs, and the limit of their sum in a round."""
+def read_settings(path: Path | str) -> Settings:
+    """Return the settings in a file.
 
-    column: str
-    limit: float
+    Parameters
+    ----------
+    path : Path or str
+        `campaign.toml`, or the folder that it is in.
 
+    Returns
+    -------
+    Settings
 
-@dataclass(frozen=True, kw_only=True)
-class ChooseSettings:
-    """Which sets of customers may be chosen in a round."""
-
-    k: int
-    rest: int = 0
-    exclude: tuple[str, ...] = ()
-    require: tuple[str, ...] = ()
-    quotas: tuple[QuotaSettings, ...] = ()
-    budget: BudgetSettings | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PolicySettings:
-    """A policy by its class, with its options."""
-
-    kind: str = "CappedC2UCB"
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutcomeSettings:
-    """Where outcomes are found, and when they are learned."""
-
-    reward: str
-    id: str
-    round: str | None = None
-    time: str | None = None
-    window: timedelta = timedelta(days=14)
-    missing: float | None = 0.0
-    learn_at_once: bool = False
-    repeats: Literal["refuse", "last", "sum", "max"] = "refuse"
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    SettingsError
+        If it has mistakes; all of them are listed with their lines.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = path / FILE_NAME
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{path} does not exist; `armful init {path.parent} --from customers.csv` writes one"
+        ) from None
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"  # Windows' PowerShell writes UTF-16
+    try:
+        return parse_settings(data.decode(encoding), path.parent, where=str(path))
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise SettingsError(str(path), [f"line {line}: this is not UTF-8; save the file as UTF-8"]) from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class HoldoutSettings:
-    """The shares of people that are not chosen by the policy."""
+def parse_settings(text: str, folder: Path | str, *, where: str = FILE_NAME) -> Settings:
+    r"""Return the settings in the text of a `campaign.toml`.
 
-    share: float = 0.05
-    rule: Literal["random", "score"] = "random"
-    score: str | None = None
-    no_contact: float = 0.0
+    Parameters
+    ----------
+    text : str
+        TOML; a byte order mark is ignored.
+    folder : Path or str
+        The folder that files in the settings are relative to.
+    where : str, default "campaign.toml"
+        What the text is called in errors.
+
+    Returns
+    -------
+    Settings
+
+    Raises
+    ------
+    SettingsError
+        If it has mistakes; all of them are listed with their lines.
+
+    Examples
+    --------
+    >>> parse_settings("name = 'autumn'\nchoose.k = 0\npolicy.cap = 1", ".")
+    Traceback (most recent call last):
+    armful.errors.SettingsError: campaign.toml has 4 mistakes:
+      line 1: id is missing: it must be the name of a column, in quotes
+      line 1: outcomes.reward is missing: it must be the name of a column, in quotes
+      line 1: features.columns is missing: it must be a table with a line for each column, like age = ...
+      line 2: choose.k must be a whole number of at least 1, got 0
+    """
+    folder, text = Path(folder), text.removeprefix("\ufeff")
+    try:
+        tables = tomllib.loads(text)
+        mistakes = Mistakes(key_lines(text), SECTIONS)
+    except RecursionError:
+        raise SettingsError(where, ["line 1: tables and lists are nested too deeply"]) from None
+    except ValueError as error:  # not TOML, or a number of too many digits
+        raise SettingsError(where, [_syntax_mistake(text, str(error))]) from None
+    settings = parse_root(Section(mistakes, tables, known=SECTIONS[""]), folder, text)
+    if mistakes.problems:
+        raise SettingsError(where, mistakes.problems)
+    return settings
 
 
-@dataclass(frozen=True, kw_only=True)
-class LearningSettings:
-    """How rounds count in the model."""
-
-    discount: float = 1.0
-    shock: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """All settings of a campaign."""
-
-    name: str
-    store: str
-    id: str
-    choose: ChooseSettings
-    features: FeatureSettings
-    outcomes: OutcomeSettings
-    policy: PolicySettings
-    holdout: HoldoutSettings
-    learning: LearningSettings
-    folder: Path
-    text: str
-    source: str | None = None
-    seed: int = 0
-    delimiter: str = ","
+def _syntax_mistake(text: str, message: str) -> str:
+    """Return what `tomllib` says, with the line in front and a hint where the usual reason is known."""
+    lines = text.split("\n")
+    found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
+    reason, line = (found[1], int(found[2])) if found else (message.removesuffix(" (at end of document)"), len(lines))
+    hint = ""
+    if "\\" in lines[line - 1]:
+        hint = "; write / instead of \\, or put the text in single quotes"
+    elif reason == "Invalid value":
+        hint = "; texts need quotes"
+    elif reason.startswith("Cannot"):
+        hint = "; it is already there in a line above"
+    return f"line {line}: this is not TOML: {reason[0].lower()}{reason[1:]}{hint}"
