@@ -34,8 +34,8 @@ class Allowed:
         The customers that the constraint is on.
     required : ndarray of int
         Customers who are picked in any case; the constraint leaves room for them and does not allow them again.
-    equal_probability : ndarray or None
-        `(n,)`: the probability with which a random draw picks each customer, where the constraint fixes it.
+    probabilities : ndarray or None
+        The probability with which a random draw picks each of the share's people, if the constraint fixes it.
     """
 
     constraint: Constraint | None
@@ -50,7 +50,9 @@ def allowed_sets(customers: Customers, settings: Settings, offset: float) -> dic
     Parameters
     ----------
     customers : Customers
+        All customers of the round.
     settings : Settings
+        For `k`, quotas and budget.
     offset : float
         For `split_round`, drawn anew in each round.
 
@@ -108,7 +110,7 @@ def _allowed(
     k = int(split.k[share]) - required.size
     if k < 0:
         raise InfeasibleError(
-            f"{required.size} customers of the {SHARES[share]} share are required, and a round picks {split.k[share]} of it"
+            f"{required.size} customers of the {SHARES[share]} share are required, a round picks {split.k[share]} of it"
         )
     names = [quota.column for quota in settings.choose.quotas]
     at_least, at_most = [], []
@@ -135,8 +137,8 @@ def _allowed(
     if free.size > MOST_FOR_PROGRAMS:
         what = "a budget" if settings.choose.budget else "quotas of columns that cross"
         raise ValueError(
-            f"{what} can be kept for up to {MOST_FOR_PROGRAMS:,} customers, {free.size:,} may be chosen: exclude some, or "
-            "use quotas that are nested"
+            f"{what} can be kept for up to {MOST_FOR_PROGRAMS:,} customers, {free.size:,} may be chosen: exclude some, "
+            "or use quotas that are nested"
         )
     budget = _budget_left(customers, settings, split, share, required)
     constraint = _program(customers, names, at_least, at_most, k, free, budget)

@@ -13,8 +13,8 @@ def coefficients(policy: Policy, names: list[str]) -> list[Coefficient]:
     """Return the coefficient of each feature with an interval of about 95 %, the largest first.
 
     Features are between 0 and `1 / sqrt(d)`, so a coefficient divided by `sqrt(d)` is the change of the reward from the
-    lowest to the highest value of the feature. The interval is the ridge estimate plus and minus 1.96 standard errors; the pull to zero of the
-    ridge is not in it.
+    lowest to the highest value of the feature. The interval is the estimate plus and minus 1.96 standard errors; that
+    the ridge pulls the estimate to zero is not in it.
     """
     d = policy.n_features
     scale = 1 / np.sqrt(d)

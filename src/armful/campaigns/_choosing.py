@@ -37,7 +37,9 @@ def choose_round(
     Parameters
     ----------
     customers : Customers
+        All customers of the round.
     settings : Settings
+        What may be chosen.
     policy : Policy
         Seeded for this round; what it knows is replaced.
     state : RidgeState
@@ -53,7 +55,12 @@ def choose_round(
     policy.state = with_pending(state, pending) if len(pending) else state
     greedy = C2UCB(n_features=state.n_features, ridge=state.ridge, radius=0.0, seed=int(rng.integers(2**32)))
     greedy.state = state
-    parts, details = [], dict[str, Any](population=customers.population)
+    parts, details = (
+        [],
+        dict[str, Any](
+            population=customers.population, n_customers=customers.shares.size, n_excluded=int(customers.excluded.sum())
+        ),
+    )
     for share, sets in allowed.items():
         if share == HOLDOUT:
             parts.append(_by_house_rule(customers, settings, sets, state, number, rng))

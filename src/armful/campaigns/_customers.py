@@ -94,7 +94,7 @@ def columns_of(settings: Settings, recipe_columns: Iterable[str]) -> tuple[list[
 
 
 def fit_recipe(source: Any, settings: Settings, transformer: Any = None, *, progress: bool = False) -> FeatureRecipe:
-    """Return the recipe of the features, fitted to a file of customers; transformer: of scikit-learn, if one is used."""
+    """Return the recipe of the features, fitted to a file of customers; transformer: one of scikit-learn, if used."""
     names = [each.name for each in settings.features.columns]
     columns, texts = columns_of(settings, names)
     reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
@@ -270,6 +270,6 @@ def _refuse_repeated(ids: Any, keys: FloatArray, name: str) -> None:
         first, second = sorted((int(order[i]), int(order[i + 1])))
         if ids[first].as_py() == ids[second].as_py():
             raise ValueError(
-                f"every customer must be in the file once, and {name} {ids[first].as_py()!r} is in rows {first + 1} and "
-                f"{second + 1}"
+                f"every customer must be in the file once, and {name} {ids[first].as_py()!r} is in rows {first + 1} "
+                f"and {second + 1}"
             )

@@ -28,13 +28,16 @@ class Folded:
 def fold(ledger: Ledger, settings: Settings, empty: RidgeState, now: datetime) -> Folded:
     """Return the state of all rounds whose window has closed, and of other outcomes if they are learned at once.
 
-    It is a sum over rounds, so each closed round keeps a snapshot of its own part: an outcome that comes or is corrected
-    later makes only that round's part anew. Snapshots are a cache; without them the result is the same to rounding.
+    It is a sum over rounds, so each closed round keeps a snapshot of its own part: an outcome that comes or is
+    corrected later makes only that round's part anew. Snapshots are a cache; without them the result is the same to
+    rounding.
 
     Parameters
     ----------
     ledger : Ledger
+        Where rounds, outcomes and snapshots are.
     settings : Settings
+        When outcomes are learned, and how they count.
     empty : RidgeState
         A state of the policy that has learned nothing.
     now : datetime
@@ -43,7 +46,8 @@ def fold(ledger: Ledger, settings: Settings, empty: RidgeState, now: datetime) -
     positions = ledger.last_reward_positions()
     state, learned, pending = empty, [], [np.zeros((0, empty.n_features), dtype=np.float32)]
     for info in ledger.rounds():
-        state = state.discount(settings.learning.discount)
+        if settings.learning.discount < 1:
+            state = state.discount(settings.learning.discount)
         if info.closes_at <= now:
             part = _closed_round(ledger, settings, empty, info, positions.get(info.number, 0))
         else:
@@ -59,7 +63,7 @@ def fold(ledger: Ledger, settings: Settings, empty: RidgeState, now: datetime) -
 
 def read_round(ledger: Ledger, settings: Settings, info: RoundInfo, now: datetime) -> RoundRecord:
     """Return a round with its outcomes as they are known at a time."""
-    chosen, outcomes = ledger.chosen(info.number), ledger.outcomes(info.number)
+    chosen, outcomes = ledger.chosen_and_outcomes(info.number)
     closed, came = info.closes_at <= now, np.isfinite(outcomes.rewards)
     missing = settings.outcomes.missing
     rewards = outcomes.rewards if missing is None or not closed else np.where(came, outcomes.rewards, missing)

@@ -1,13 +1,17 @@
 """The list of a round: `rounds/007/chosen.csv`."""
 
 import io
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from armful.campaigns._results import Round
+from armful.campaigns._standing import round_result
 from armful.campaigns.holdout import SHARES
 from armful.files._atomic_file import write_bytes
-from armful.ledger import ChosenArms
+from armful.ledger import ChosenArms, RoundInfo
 from armful.tables._columns import import_pyarrow
 
 
@@ -36,6 +40,27 @@ def write_list(path: Path, arms: ChosenArms) -> None:
     csv.write_csv(pa.Table.from_arrays([pa.array(each) for each in values], names=names), buffer)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, buffer.getvalue())
+
+
+def publish(
+    info: RoundInfo,
+    arms: ChosenArms,
+    folder: Path | None,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    repeated: bool = False,
+    notes: Sequence[str] = (),
+) -> Round:
+    """Write the list of a round into the campaign's folder, if one is given, and to `out`; return the round."""
+    path = Path(out) if folder is None and out is not None else None
+    if folder is not None:
+        path = list_path(folder, info.number)
+        if repeated and not path.exists():
+            notes = [*notes, "this round had been recorded when an earlier command was stopped; here is its list"]
+        write_list(path, arms)
+    if out is not None:
+        write_list(Path(out), arms)
+    return round_result(info, arms, path, list(notes), repeated=repeated)
 
 
 def remove_from_list(path: Path, arms: ChosenArms) -> None:

@@ -207,7 +207,8 @@ def _times(column: Any, name: str, begin: int) -> FloatArray:
             moment = datetime.fromisoformat((text or "").strip())
         except ValueError:
             raise ValueError(
-                f"{name!r} must hold dates or times like 2026-03-31 or 2026-03-31 18:00, row {begin + row + 1} has {text!r}"
+                f"{name!r} must hold dates or times like 2026-03-31 or 2026-03-31 18:00, "
+                f"row {begin + row + 1} has {text!r}"
             ) from None
         result[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     return result

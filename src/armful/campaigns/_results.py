@@ -21,8 +21,6 @@ def as_json(value: Any) -> Any:
     """Return a value as JSON has it."""
     if isinstance(value, Mapping):
         return {str(key): as_json(each) for key, each in value.items()}
-    if isinstance(value, np.ndarray):
-        return as_json(value.tolist())
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [as_json(each) for each in value]
     if isinstance(value, datetime):

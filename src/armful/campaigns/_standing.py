@@ -6,7 +6,9 @@ import numpy as np
 
 from armful.campaigns._records import RoundRecord
 from armful.campaigns._results import Round, RoundStatus
+from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.holdout import SHARES
+from armful.campaigns.settings import Settings
 from armful.checks import FloatArray
 from armful.ledger import ChosenArms, RoundInfo
 
@@ -57,6 +59,27 @@ def round_status(record: RoundRecord) -> RoundStatus:
         mean_holdout=_mean(record.rewards[known & record.is_share("holdout")]),
         exploring=record.exploring,
     )
+
+
+def recipe_notes(recipe: FeatureRecipe) -> list[str]:
+    """Return what to say of the features once they are frozen."""
+    return [f"column {column!r} is left out: {reason}" for column, reason in recipe.left_out]
+
+
+def learning_notes(settings: Settings) -> list[str]:
+    """Return what to say when outcomes are learned."""
+    if not settings.outcomes.learn_at_once:
+        return []
+    return [
+        "outcomes are learned at once: if good ones come sooner than bad ones, the model expects too much until the "
+        'window closes; learn = "when the window closes" avoids that'
+    ]
+
+
+def status_notes(rounds: list[RoundStatus]) -> list[str]:
+    """Return what to say of the rounds so far."""
+    silent = [each.number for each in rounds if each.closed and each.came == 0]
+    return [f"the window of round {silent[-1]} has closed, and no outcome of it has come"] if silent else []
 
 
 def _mean(values: FloatArray) -> float:

@@ -13,20 +13,19 @@ import numpy as np
 from armful import __version__
 from armful.campaigns import _outcomes as outcomes_file
 from armful.campaigns._believed import coefficients
-from armful.campaigns._choosing import Picked, choose_round
-from armful.campaigns._customers import IdSet, fit_recipe, read_customers
+from armful.campaigns._choosing import choose_round
+from armful.campaigns._customers import fit_recipe
+from armful.campaigns._eligible import customers_of_round
 from armful.campaigns._fold import Folded, fold, read_round
-from armful.campaigns._id_files import read_ids
-from armful.campaigns._lists import list_path, remove_from_list, write_list
+from armful.campaigns._lists import list_path, publish, remove_from_list
 from armful.campaigns._records import RoundRecord
-from armful.campaigns._results import Forgotten, Learned, Round, RoundStatus, Status
-from armful.campaigns._standing import round_result, round_status
+from armful.campaigns._results import Forgotten, Learned, Round, Status
+from armful.campaigns._standing import learning_notes, recipe_notes, round_status, status_notes
 from armful.campaigns._workspace import remove_abandoned, workspace
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.settings import Settings, parse_settings, read_settings
-from armful.ledger import ChosenArms, Ledger, RoundInfo
+from armful.ledger import Ledger, RoundInfo
 from armful.policies import Policy
-from armful.tables._progress import progress_bar
 
 Clock = Callable[[], datetime]
 
@@ -176,22 +175,26 @@ class Campaign:
         LedgerError
             If the round cannot be recorded, or another program chose one meanwhile. Nothing is changed then.
         """
-        known = self._known_round(key, dry_run)
+        folder = self.folder or Path(self.settings.name)
+        known = self._round_to_return(key, dry_run)
         if known is not None:
-            return self._publish(known, out, repeated=True)
+            return publish(known, self.ledger.chosen(known.number), folder, out, repeated=True)
         last = self.ledger.last_round()
         number = 1 if last is None else last.number + 1
         recipe = self.recipe or fit_recipe(source, self.settings, transformer, progress=progress)
+        policy = self.settings.policy.make(recipe.n_features, np.random.default_rng([self.settings.seed, number, 1]))
+        folded = self._folded(policy)
         with workspace(self.folder) as work:
-            picked, counts = self._pick(source, recipe, number, work / "customers.table", progress)
-        details = {**picked.details, **counts, "source": _name_of(source), "version": __version__}
+            customers = customers_of_round(
+                source, self.settings, recipe, self.ledger, number, work / "customers.table", progress=progress
+            )
+            picked = choose_round(customers, self.settings, policy, folded.state, folded.pending, number)
+        details = {**picked.details, "source": _name_of(source), "version": __version__}
         chosen_at = self.now()
         closes_at = chosen_at + self.settings.outcomes.window
         if dry_run:
             info = RoundInfo(id=0, number=number, key=key, chosen_at=chosen_at, closes_at=closes_at, details=details)
-            if out is not None:
-                write_list(Path(out), picked.arms)
-            return round_result(info, picked.arms, None if out is None else Path(out), ["nothing was recorded"])
+            return publish(info, picked.arms, None, out, notes=["nothing was recorded"])
         info = self.ledger.add_round(
             number=number,
             key=key,
@@ -202,7 +205,7 @@ class Campaign:
             settings=self.settings.text,
             recipe=recipe.to_json(),
         )
-        return self._publish(info, out, arms=picked.arms, notes=self._notes(recipe, first=number == 1))
+        return publish(info, picked.arms, folder, out, notes=recipe_notes(recipe) if number == 1 else [])
 
     def learn(
         self,
@@ -249,14 +252,14 @@ class Campaign:
             outside_window=matched.outside_window,
             duplicates=matched.duplicates,
             empty=rows.empty,
-            outstanding=sum(each.outstanding for each in self._round_statuses()),
+            outstanding=sum(round_status(record).outstanding for record in self.records()),
             rounds_learned=folded.rounds,
-            notes=self._learning_notes(folded),
+            notes=learning_notes(self.settings),
         )
 
     def status(self) -> Status:
         """Return where the campaign stands: its rounds, what is outstanding, what the model believes."""
-        rounds = self._round_statuses()
+        rounds = [round_status(record) for record in self.records()]
         recipe = self.recipe
         if recipe is None:
             notes = ["no round has been chosen yet"]
@@ -270,7 +273,7 @@ class Campaign:
             n_observations=float(policy.state.n),
             outstanding=sum(each.outstanding for each in rounds),
             coefficients=coefficients(policy, recipe.names),
-            notes=self._status_notes(rounds),
+            notes=status_notes(rounds),
         )
 
     def records(self) -> Iterator[RoundRecord]:
@@ -320,62 +323,14 @@ class Campaign:
         notes = ["your own files still hold them: customers, outcomes, copies of lists, reports and backups"]
         return Forgotten(n_people=n_people, rounds=rounds, notes=notes)
 
-    # -- choosing ---------------------------------------------------------------------------------------
-
-    def _known_round(self, key: str | None, dry_run: bool) -> RoundInfo | None:
-        """Return the round of this key, or the last one if its list was never written."""
+    def _round_to_return(self, key: str | None, dry_run: bool) -> RoundInfo | None:
+        """Return the round of this key, or the last one if its list was never written; None to choose a new one."""
         if key is not None:
             return self.ledger.round_by_key(key)
         last = self.ledger.last_round()
         if dry_run or last is None or self.folder is None or list_path(self.folder, last.number).exists():
             return None
         return last
-
-    def _pick(
-        self, source: Any, recipe: FeatureRecipe, number: int, path: Path, progress: bool
-    ) -> tuple[Picked, dict[str, Any]]:
-        settings = self.settings
-        policy = settings.policy.make(recipe.n_features, np.random.default_rng([settings.seed, number, 1]))
-        rest = range(max(1, number - settings.choose.rest), number)
-        resting = [self.ledger.ids_chosen(rest)] if rest else []
-        excluded = IdSet([*resting, *read_ids(settings.choose.exclude, settings)])
-        required = IdSet(read_ids(settings.choose.require, settings))
-        with progress_bar("reading customers", None, show=progress) as advance:
-            customers = read_customers(
-                source,
-                settings,
-                recipe,
-                path,
-                excluded=excluded,
-                required=required,
-                advance=lambda rows: advance(rows, ""),
-            )
-        folded = self._folded(policy)
-        with progress_bar("choosing", None, show=progress):
-            picked = choose_round(customers, settings, policy, folded.state, folded.pending, number)
-        counts = {"n_customers": customers.shares.size, "n_excluded": int(customers.excluded.sum())}
-        return picked, counts
-
-    def _publish(
-        self,
-        info: RoundInfo,
-        out: str | os.PathLike[str] | None,
-        *,
-        arms: ChosenArms | None = None,
-        repeated: bool = False,
-        notes: Iterable[str] = (),
-    ) -> Round:
-        """Write the list of a round that is in the ledger."""
-        arms = self.ledger.chosen(info.number) if arms is None else arms
-        path = list_path(self.folder or Path(self.settings.name), info.number)
-        if repeated and not path.exists():
-            notes = [*notes, "this round had been recorded when an earlier command was stopped; here is its list"]
-        write_list(path, arms)
-        if out is not None:
-            write_list(Path(out), arms)
-        return round_result(info, arms, path, list(notes), repeated=repeated)
-
-    # -- what is known ------------------------------------------------------------------------------------
 
     def _frozen_recipe(self) -> FeatureRecipe:
         recipe = self.recipe
@@ -385,28 +340,6 @@ class Campaign:
 
     def _folded(self, policy: Policy) -> Folded:
         return fold(self.ledger, self.settings, policy.state.empty(), self.now())  # type: ignore[arg-type]
-
-    def _round_statuses(self) -> list[RoundStatus]:
-        return [round_status(record) for record in self.records()]
-
-    def _notes(self, recipe: FeatureRecipe, *, first: bool) -> list[str]:
-        return [f"column {column!r} is left out: {reason}" for column, reason in recipe.left_out] if first else []
-
-    def _learning_notes(self, folded: Folded) -> list[str]:
-        notes = []
-        if self.settings.outcomes.learn_at_once:
-            notes.append(
-                "outcomes are learned at once: if good ones come sooner than bad ones, the model expects too much until "
-                'the window closes; learn = "when the window closes" avoids that'
-            )
-        return notes
-
-    def _status_notes(self, rounds: list[RoundStatus]) -> list[str]:
-        notes = []
-        late = [each.number for each in rounds if each.closed and each.came == 0]
-        if late:
-            notes.append(f"the window of round {late[-1]} has closed, and no outcome of it has come")
-        return notes
 
 
 def store_url(settings: Settings) -> str:
