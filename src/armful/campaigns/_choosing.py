@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armful.campaigns._allowed import NOBODY, Allowed, allowed_sets
 from armful.campaigns._customers import Customers
@@ -30,7 +31,12 @@ class Picked:
 
 
 def choose_round(
-    customers: Customers, settings: Settings, policy: Policy, state: RidgeState, pending: FloatArray, number: int
+    customers: Customers,
+    settings: Settings,
+    policy: Policy,
+    state: RidgeState,
+    pending: NDArray[np.float32],
+    number: int,
 ) -> Picked:
     """Return who is picked in a round.
 

@@ -40,7 +40,7 @@ class IdSet:
         if not self._ids.size:
             return np.zeros(ids.size, dtype=bool)
         place = np.minimum(np.searchsorted(self._keys, keys), self._ids.size - 1)
-        found = self._keys[place] == keys
+        found: NDArray[np.bool_] = self._keys[place] == keys
         found[found] = self._ids[place[found]] == ids[found]
         return found
 

@@ -235,8 +235,10 @@ class Campaign:
             If the file cannot be used; the message names the row. Nothing is changed then.
         """
         self._frozen_recipe()
-        given = {"id": id, "reward": reward, "round": round, "time": time}
-        columns = replace(self.settings.outcomes, **{name: each for name, each in given.items() if each is not None})
+        usual = self.settings.outcomes
+        columns = replace(
+            usual, id=id or usual.id, reward=reward or usual.reward, round=round or usual.round, time=time or usual.time
+        )
         rows = outcomes_file.read_outcomes(outcomes, columns, self.settings.delimiter)
         now = self.now()
         matched = outcomes_file.match(rows, self.ledger, columns, now)
