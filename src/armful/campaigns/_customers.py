@@ -1,6 +1,6 @@
 """The customers of a round: their features in a table, and what decides who may be chosen."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armful.campaigns._row_progress import with_progress
 from armful.campaigns._rows import open_rows
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.holdout import SHARES, share_of, uniforms
@@ -17,9 +18,7 @@ from armful.constraints._groups import Groups
 from armful.tables import Table
 from armful.tables._build import writing
 from armful.tables._columns import Block, import_pyarrow
-from armful.tables._progress import progress_bar
 
-Advance = Callable[[int], None]
 Ids = NDArray[np.str_]
 
 
@@ -98,16 +97,10 @@ def fit_recipe(source: Any, settings: Settings, transformer: Any = None, *, prog
     names = [each.name for each in settings.features.columns]
     columns, texts = columns_of(settings, names)
     reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
-    with progress_bar("looking at the columns", reader.n_rows, show=progress) as advance:
-
-        def batches() -> Iterator[Any]:
-            for batch in reader.batches:
-                yield batch
-                advance(batch.num_rows, "")
-
-        if transformer is not None:
-            return FeatureRecipe.from_transformer(transformer, names, batches())
-        return FeatureRecipe.fit(settings.features, batches())
+    batches = with_progress(reader, "looking at the columns", show=progress)
+    if transformer is not None:
+        return FeatureRecipe.from_transformer(transformer, names, batches)
+    return FeatureRecipe.fit(settings.features, batches)
 
 
 def read_customers(
@@ -118,7 +111,7 @@ def read_customers(
     *,
     excluded: IdSet,
     required: IdSet,
-    advance: Advance,
+    progress: bool = False,
 ) -> Customers:
     """Read a file of customers once, a batch at a time, and write their features as a table at `path`.
 
@@ -133,13 +126,12 @@ def read_customers(
     reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
     passes = _Columns(settings, excluded, required)
     with writing(path, recipe.n_features, recipe.names, dtype="float32", total=reader.n_rows) as append:
-        for batch in reader.batches:
+        for batch in with_progress(reader, "reading customers", show=progress):
             if not batch.num_rows:
                 continue
             X = recipe.transform(batch)
             passes.add(batch, X)
             append(Block(X, None))
-            advance(batch.num_rows)
     return passes.customers(Table.open(path))
 
 

@@ -11,7 +11,6 @@ from armful.campaigns._rows import open_rows
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.settings import Settings
 from armful.ledger import Ledger
-from armful.tables._progress import progress_bar
 
 
 def customers_of_round(

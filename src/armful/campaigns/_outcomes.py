@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.campaigns._customers import as_ids
+from armful.campaigns._row_progress import with_progress
 from armful.campaigns._rows import open_rows
 from armful.campaigns.settings import OutcomeSettings
 from armful.checks import FloatArray, IntArray
@@ -51,7 +52,7 @@ class Matched:
     duplicates: int
 
 
-def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str) -> Outcomes:
+def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str, *, progress: bool = False) -> Outcomes:
     """Return the outcomes in a file.
 
     Raises
@@ -63,7 +64,7 @@ def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str) -> Out
     columns = [name for name in names if name is not None]
     reader = open_rows(source, columns=columns, text=columns, delimiter=delimiter)
     ids, rewards, rounds, times, n = [], [], [], [], 0
-    for batch in reader.batches:
+    for batch in with_progress(reader, "reading outcomes", show=progress):
         ids.append(np.asarray(as_ids(batch.column(settings.id), settings.id, n).to_numpy(False), dtype=np.str_))
         rewards.append(_rewards(batch.column(settings.reward), settings.reward, n))
         if settings.round is not None:
