@@ -28,10 +28,7 @@ def customers_of_round(
     resting = [ledger.ids_chosen(rest)] if rest else []
     excluded = IdSet([*resting, *_read_ids(settings.choose.exclude, settings)])
     required = IdSet(_read_ids(settings.choose.require, settings))
-    with progress_bar("reading customers", None, show=progress) as advance:
-        return read_customers(
-            source, settings, recipe, path, excluded=excluded, required=required, advance=lambda rows: advance(rows, "")
-        )
+    return read_customers(source, settings, recipe, path, excluded=excluded, required=required, progress=progress)
 
 
 def _read_ids(files: Iterable[str], settings: Settings) -> list[Ids]:
