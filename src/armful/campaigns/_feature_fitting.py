@@ -12,10 +12,10 @@ from armful.campaigns._feature_kinds import (
     MISSING,
     OTHER,
     Category,
-    ColumnFeatures,
     Date,
     Number,
     Ordered,
+    Part,
     Scale,
     Text,
     positions,
@@ -42,7 +42,7 @@ class ColumnFit(Protocol):
     def add(self, column: pa.Array) -> FloatArray | None:
         """Take the next rows; return their numbers, if a sample of them is needed."""
 
-    def finish(self, sample: FloatArray | None) -> ColumnFeatures:
+    def finish(self, sample: FloatArray | None) -> Part:
         """Return what is frozen; raise OneValue if the column is the same in all rows."""
 
 

@@ -2,9 +2,9 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -53,8 +53,10 @@ class Target:
         self.X.reshape(-1)[self._begins + features] = numbers * self.one
 
 
-class ColumnFeatures(Protocol):
-    """What a kind of column is: it knows its column, the names of its features, and how to write them."""
+class Part(Protocol):
+    """A part of the recipe: it knows its columns, the names of its features, and how to write them."""
+
+    kind: ClassVar[str]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -66,6 +68,27 @@ class ColumnFeatures(Protocol):
 
     def write(self, columns: Sequence[pa.Array], target: Target) -> None:
         """Write the features of its columns."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that it is, for JSON."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnFeatures:
+    """The features of one column."""
+
+    kind: ClassVar[str]
+
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was frozen."""
+        return {"kind": self.kind} | asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,19 +131,15 @@ class Scale:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Number:
+class Number(ColumnFeatures):
     """Numbers from 0 to 1, or as a spline; missing ones and a code like 999 count as the median, and are marked."""
 
-    column: str
+    kind: ClassVar[str] = "number"
+
     median: float
     scale: Scale
     code: float | None = None
     missing: bool = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
 
     @property
     def names(self) -> list[str]:
@@ -148,6 +167,8 @@ class Number:
 class Date(Number):
     """Dates as days from 0 to 1."""
 
+    kind: ClassVar[str] = "date"
+
     written: str = values.ISO
 
     def write(self, columns: Sequence[pa.Array], target: Target) -> None:
@@ -156,18 +177,14 @@ class Date(Number):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Category:
+class Category(ColumnFeatures):
     """One feature for each category, one for all others, one for missing ones if there were any."""
 
-    column: str
+    kind: ClassVar[str] = "category"
+
     categories: tuple[str, ...]
     missing: bool = False
     numbers: bool = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
 
     @property
     def names(self) -> list[str]:
@@ -184,19 +201,15 @@ class Category:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ordered:
+class Ordered(ColumnFeatures):
     """The position of a value in the order, from 0 to 1; what is not in it counts as the median, and is marked."""
 
-    column: str
+    kind: ClassVar[str] = "ordered"
+
     order: tuple[str, ...]
     median: int
     other: bool = False
     numbers: bool = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
 
     @property
     def names(self) -> list[str]:
@@ -213,16 +226,12 @@ class Ordered:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text:
+class Text(ColumnFeatures):
     """The words of a text, hashed into buckets: those that occur share a row of length 1."""
 
-    column: str
-    buckets: int
+    kind: ClassVar[str] = "text"
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
+    buckets: int
 
     @property
     def names(self) -> list[str]:
