@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table
+from sqlalchemy import Column, ColumnElement, Connection, Engine, Table
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
@@ -96,6 +96,10 @@ class Store(ABC):
         self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
     ) -> None:
         """Insert many rows, given as the driver takes them; `moment` gives a time so."""
+
+    @abstractmethod
+    def among(self, column: Column[str], values: Sequence[str]) -> Iterator[ColumnElement[bool]]:
+        """Yield conditions that are true for the rows whose column has one of the values, each row in one of them."""
 
     @abstractmethod
     def moment(self, value: datetime) -> Any:

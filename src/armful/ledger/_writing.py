@@ -14,7 +14,7 @@ from armful.checks import FloatArray, IntArray
 from armful.errors import LedgerError
 from armful.ledger._engine import Store
 from armful.ledger._records import SHARES, ChosenArms, RewardCounts, RoundInfo
-from armful.ledger._schema import campaigns, chosen, erasures, rewards, rounds, snapshots
+from armful.ledger._schema import campaigns, chosen, rewards, rounds, snapshots
 
 AT_A_TIME = 1000
 """How many ids one query asks for."""
@@ -166,7 +166,7 @@ def write_rewards(
             raise LedgerError(f"there is no round {number}: nothing was changed")
         mine = numbers == number
         arms, news = ids[mine].tolist(), values[mine].tolist()
-        known = _known_rewards(connection, round_id, arms)
+        known = _known_rewards(store, connection, round_id, arms)
         for arm, reward in zip(arms, news, strict=True):
             if arm not in known:
                 raise LedgerError(f"{arm!r} was not chosen in round {number}: nothing was changed")
@@ -177,20 +177,24 @@ def write_rewards(
             counts["new" if before is None else "corrected"] += 1
             position += 1
             rows.append((round_id, arm, position, reward, moment))
+        if rows and rows[-1][0] == round_id:
+            connection.execute(update(rounds).where(rounds.c.id == round_id).values(last_reward=position))
     rows.sort()
     store.insert(connection, rewards, ("round_id", "arm", "seq", "reward", "received_at"), rows)
     move_to(connection, campaign_id, position)
     return RewardCounts(**counts)
 
 
-def _known_rewards(connection: Connection, round_id: int, arms: Sequence[str]) -> dict[str, float | None]:
+def _known_rewards(store: Store, connection: Connection, round_id: int, arms: Sequence[str]) -> dict[str, float | None]:
     """Return the present reward of each of these arms, None where none came; arms that were not chosen are left out."""
-    both = chosen.outerjoin(rewards, (rewards.c.round_id == chosen.c.round_id) & (rewards.c.arm == chosen.c.arm))
-    query = select(chosen.c.arm, rewards.c.reward).select_from(both).where(chosen.c.round_id == round_id)
     known: dict[str, float | None] = {}
-    for begin in range(0, len(arms), AT_A_TIME):
-        some = query.where(chosen.c.arm.in_(arms[begin : begin + AT_A_TIME])).order_by(rewards.c.seq)
-        known.update((arm, reward) for arm, reward in connection.execute(some))
+    for some in store.among(chosen.c.arm, arms):
+        known |= dict.fromkeys(
+            connection.execute(select(chosen.c.arm).where(chosen.c.round_id == round_id, some)).scalars()
+        )
+    for some in store.among(rewards.c.arm, arms):
+        query = select(rewards.c.arm, rewards.c.reward).where(rewards.c.round_id == round_id, some)
+        known.update((arm, reward) for arm, reward in connection.execute(query.order_by(rewards.c.seq)))
     return known
 
 
@@ -202,15 +206,14 @@ def move_to(connection: Connection, campaign_id: int, position: int) -> None:
 def write_snapshot(
     connection: Connection, campaign_id: int, first: int, last: int, position: int, state: bytes
 ) -> None:
-    """Keep a state in place of an older one; keep nothing if it is older, or from before an erasure."""
+    """Keep a state in place of an older one; keep nothing if it is older, or somebody was erased from it since."""
     lock_campaign(connection, campaign_id)
     this = (
         (snapshots.c.campaign_id == campaign_id) & (snapshots.c.first_round == first) & (snapshots.c.last_round == last)
     )
     there = connection.execute(select(snapshots.c.position).where(this)).scalar()
-    erased = connection.execute(
-        select(func.max(erasures.c.position)).where(erasures.c.campaign_id == campaign_id)
-    ).scalar()
+    covered = (rounds.c.campaign_id == campaign_id) & rounds.c.number.between(first, last)
+    erased = connection.execute(select(func.max(rounds.c.last_erasure)).where(covered)).scalar()
     if position < max(there or 0, erased or 0):
         return
     connection.execute(delete(snapshots).where(this))

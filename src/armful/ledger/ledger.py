@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from armful.checks import IntArray
@@ -24,7 +24,7 @@ from armful.ledger._reading import (
     select_rounds,
 )
 from armful.ledger._records import ChosenArms, RewardCounts, RoundInfo, RoundOutcomes
-from armful.ledger._schema import campaigns, chosen, rewards, rounds, snapshots
+from armful.ledger._schema import campaigns, chosen, rounds, snapshots
 from armful.ledger._writing import AT_A_TIME, check_texts, write_rewards, write_round, write_snapshot
 
 
@@ -348,11 +348,15 @@ class Ledger:
             return read_position(connection, self._id)
 
     def last_reward_positions(self) -> dict[int, int]:
-        """Return for each round with rewards the position of its last one."""
-        last = select(func.max(rewards.c.seq)).where(rewards.c.round_id == rounds.c.id).scalar_subquery()
-        query = select(rounds.c.number, last).where(rounds.c.campaign_id == self._id).order_by(rounds.c.number)
+        """Return for each round with rewards the position of the last one, or of a later erasure from the round.
+
+        A snapshot with this position or a later one holds all that is known of the round.
+        """
+        columns = (rounds.c.number, rounds.c.last_reward, rounds.c.last_erasure)
         with self._store.reading() as connection:
-            return {number: seq for number, seq in connection.execute(query) if seq is not None}
+            rows = connection.execute(select(*columns).where(rounds.c.campaign_id == self._id)).all()
+        last = {number: max(reward or 0, erasure or 0) for number, reward, erasure in rows}
+        return {number: position for number, position in sorted(last.items()) if position}
 
     # -- snapshots -----------------------------------------------------------------------------------
 
@@ -370,7 +374,7 @@ class Ledger:
         """Keep the state of some rounds, to save folding them again.
 
         It replaces an older snapshot of the same rounds. Nothing is kept if a newer one is there, or if somebody was
-        erased after `position`: the state could still hold that person.
+        erased from these rounds after `position`: the state could still hold that person.
 
         Parameters
         ----------
@@ -404,7 +408,7 @@ class Ledger:
         """
         people = np.unique(np.atleast_1d(np.asarray(ids, dtype=np.str_))).tolist()
         with self._store.writing() as connection:
-            n_people = erase(connection, self._id, people)
+            n_people = erase(self._store, connection, self._id, people)
         self._store.discard_old_pages()
         return n_people
 
