@@ -3,6 +3,7 @@
 Imports wait until a command runs, so that `armful --help` is quick and each command needs its own extra only.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -48,21 +49,39 @@ def init(
             show_default=False,
         ),
     ],
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="The column with the customers' ids.", show_default=False),
+    ] = None,
+    reward: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="The column of your outcomes that counts, like bought.", show_default=False
+        ),
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", metavar="N", help="How many customers a round contacts.", show_default=False)
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(metavar="CHARACTER", help="What separates the columns of a CSV file.", show_default=False),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Begin a campaign: look at your customers and write the settings.
 
     Makes the folder NAME with campaign.toml in it. That file says how each
-    column is used and how many customers are contacted in a round. What was
-    guessed is explained: change what is wrong. Nothing is overwritten.
+    column is used and how many customers a round contacts. What is not given
+    here is guessed and explained: change what is wrong. Nothing is overwritten.
 
     Example: armful init autumn --from customers.csv
     """
     with _work():
-        from armful.campaigns import init_campaign  # noqa: PLC0415
+        from armful.campaigns._init_campaign import init_campaign  # noqa: PLC0415
         from armful.cli import _campaign_output as output  # noqa: PLC0415
 
-        output.tell(init_campaign(name, source), as_json, name=str(name), file=str(source))
+        done = init_campaign(name, source, id=id_column, reward=reward, k=k, delimiter=delimiter)
+        output.tell(done, as_json=as_json, then=["check", str(name)])
 
 
 def check(name: Name, as_json: Json = False) -> None:
@@ -74,10 +93,10 @@ def check(name: Name, as_json: Json = False) -> None:
     Example: armful check autumn
     """
     with _work():
-        from armful.campaigns import check_settings  # noqa: PLC0415
+        from armful.campaigns import read_settings  # noqa: PLC0415
         from armful.cli import _campaign_output as output  # noqa: PLC0415
 
-        output.tell(check_settings(Path(name)), as_json, name=name)
+        output.tell(read_settings(name), as_json=as_json, then=["plan", name])
 
 
 def plan(name: Name, now: Now = None, as_json: Json = False) -> None:
@@ -92,7 +111,8 @@ def plan(name: Name, now: Now = None, as_json: Json = False) -> None:
     with _work(), _campaign(name, now) as campaign:
         from armful.cli import _campaign_output as output  # noqa: PLC0415
 
-        output.tell(campaign.plan(progress=_at_a_terminal()), as_json, name=name, file=campaign.settings.source)
+        done = campaign.plan(progress=_at_a_terminal())
+        output.tell(done, as_json=as_json, then=["choose", name, _source(campaign)])
 
 
 def choose(
@@ -137,7 +157,9 @@ def choose(
         from armful.cli import _campaign_output as output  # noqa: PLC0415
 
         done = campaign.choose(file, key=key, out=out, dry_run=dry_run, progress=_at_a_terminal())
-        output.tell(done, as_json, name=name, file=str(file))
+        again = ["--key", key] if key else []
+        then = ["choose", name, str(file), *again] if dry_run else ["learn", name, "outcomes.csv"]
+        output.tell(done, as_json=as_json, then=then)
 
 
 def learn(
@@ -174,10 +196,8 @@ def learn(
     with _work(), _campaign(name, now) as campaign:
         from armful.cli import _campaign_output as output  # noqa: PLC0415
 
-        done = campaign.learn(
-            file, id=id_column, reward=reward, round=round_column, time=time, progress=_at_a_terminal()
-        )
-        output.tell(done, as_json, name=name, file=campaign.settings.source)
+        done = campaign.learn(file, id=id_column, reward=reward, round=round_column, time=time)
+        output.tell(done, as_json=as_json, then=["status", name])
 
 
 def status(name: Name, now: Now = None, as_json: Json = False) -> None:
@@ -192,7 +212,9 @@ def status(name: Name, now: Now = None, as_json: Json = False) -> None:
     with _work(), _campaign(name, now) as campaign:
         from armful.cli import _campaign_output as output  # noqa: PLC0415
 
-        output.tell(campaign.status(), as_json, name=name, file=campaign.settings.source)
+        done = campaign.status()
+        then = ["report", name] if done.rounds else ["choose", name, _source(campaign)]
+        output.tell(done, as_json=as_json, then=then)
 
 
 def report(
@@ -215,7 +237,8 @@ def report(
     with _work(), _campaign(name, now) as campaign:
         from armful.cli import _campaign_output as output  # noqa: PLC0415
 
-        output.tell(campaign.report(out), as_json, name=name, file=campaign.settings.source)
+        done = campaign.report(out)
+        output.tell(done, as_json=as_json, then=["choose", name, _source(campaign)])
 
 
 def forget(
@@ -242,7 +265,7 @@ def forget(
             who = ids[0] if len(ids) == 1 else f"{len(ids)} customers"
             if not typer.confirm(f"Erase {who} from {name} for good?", err=True):
                 raise ValueError("nothing was erased, since it was not confirmed")
-        output.tell(campaign.forget(ids), as_json, name=name)
+        output.tell(campaign.forget(ids), as_json=as_json, then=["status", name])
 
 
 def demo(
@@ -261,10 +284,9 @@ def demo(
     Example: armful demo --out try-it
     """
     with _work():
-        from armful.campaigns._demo import demo_steps  # noqa: PLC0415
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
+        from armful.cli._demo_output import run_demo  # noqa: PLC0415
 
-        output.tell_demo(demo_steps(out, seed=seed), as_json)
+        run_demo(out, seed=seed, as_json=as_json)
 
 
 COMMANDS: tuple[Callable[..., None], ...] = (init, check, plan, choose, learn, status, report, forget, demo)
@@ -287,6 +309,16 @@ def _campaign(name: str, now: str | None) -> Iterator["Campaign"]:
     moment = None if now is None else _moment(now)
     with Campaign.open(name, now=None if moment is None else lambda: moment) as campaign:
         yield campaign
+
+
+def _source(campaign: "Campaign") -> str:
+    """Return the file of customers that the campaign began with, as seen from here."""
+    settings = campaign.settings
+    path = settings.folder / (settings.source or "customers.csv")
+    try:
+        return os.path.relpath(path)
+    except ValueError:  # on another drive of Windows
+        return str(path)
 
 
 def _moment(text: str) -> datetime:
