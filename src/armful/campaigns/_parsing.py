@@ -29,7 +29,7 @@ SECTIONS = {
     "learning": LEARNING_KEYS,
 }
 UNITS = {"minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
-LONGEST_WINDOW = timedelta(days=3660)
+LONGEST_WINDOW = 3660 * 86400
 AT_ONCE = "at once"
 WINDOW_CLOSES = "when the window closes"
 
@@ -149,10 +149,10 @@ def _duration(value: Any) -> timedelta:
     found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([a-z]+?)s?\s*", value) if isinstance(value, str) else None
     if found is None or found[2] not in UNITS:
         raise ValueError
-    window = timedelta(seconds=float(found[1]) * UNITS[found[2]])
-    if not timedelta(0) < window <= LONGEST_WINDOW:
+    seconds = float(found[1]) * UNITS[found[2]]
+    if not 0 < seconds <= LONGEST_WINDOW:
         raise ValueError("it must be longer than 0 and at most ten years")
-    return window
+    return timedelta(seconds=seconds)
 
 
 def _missing(value: Any) -> float | None:
