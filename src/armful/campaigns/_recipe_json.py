@@ -1,19 +1,21 @@
 """The feature recipe as JSON that people can read."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from armful.campaigns import _feature_kinds as kinds
+from armful.campaigns._feature_kinds import Part
+from armful.campaigns._number_features import Date, Number, Scale
+from armful.campaigns._text_features import Category, Ordered, Text
 from armful.campaigns._transformers import TransformerFeatures
 from armful.errors import FileFormatError
 
 FORMAT = "armful feature recipe"
 VERSION = 1
-KINDS = {kind.kind: kind for kind in (kinds.Number, kinds.Date, kinds.Category, kinds.Ordered, kinds.Text)}
+KINDS: dict[str, Callable[..., Part]] = {each.kind: each for each in (Number, Date, Category, Ordered, Text)}
 
 Pairs = tuple[tuple[str, str], ...]
-Parts = tuple[kinds.Part, ...]
+Parts = tuple[Part, ...]
 
 
 def recipe_text(parts: Parts, interactions: Pairs, intercept: bool, left_out: Pairs) -> str:
@@ -48,7 +50,7 @@ def recipe_content(text: str, trusted: Sequence[str]) -> tuple[Parts, Pairs, boo
     )
 
 
-def _part(entry: dict[str, Any], trusted: Sequence[str]) -> kinds.Part:
+def _part(entry: dict[str, Any], trusted: Sequence[str]) -> Part:
     if entry["kind"] == TransformerFeatures.kind:
         return TransformerFeatures.from_dict(entry, trusted)
     return KINDS[entry["kind"]](**{name: _frozen(value) for name, value in entry.items() if name != "kind"})
@@ -57,7 +59,7 @@ def _part(entry: dict[str, Any], trusted: Sequence[str]) -> kinds.Part:
 def _frozen(value: Any) -> Any:
     """Return a value as it was before it was written: tuples became lists, and a scale an object."""
     if isinstance(value, dict):
-        return kinds.Scale(**{name: _frozen(each) for name, each in value.items()})
+        return Scale(**{name: _frozen(each) for name, each in value.items()})
     return tuple(value) if isinstance(value, list) else value
 
 

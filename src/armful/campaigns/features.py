@@ -93,7 +93,7 @@ class FeatureRecipe:
                 numbers = fit.add(column)
                 if numbers is not None:
                     sampled[name] = numbers[rows]
-            sample.add(pa.record_batch({"": rows} | sampled))
+            sample.add(pa.RecordBatch.from_pydict({"": rows} | sampled))
         if not sample.n_rows:
             raise ValueError("the features are fitted on the rows of the first round, got none")
         drawn, parts, left_out = sample.rows(), [], []
@@ -181,7 +181,7 @@ class FeatureRecipe:
         crossed = [
             f"{a} {TIMES} {b}" for first, second in self.interactions for a, b in product(own[first], own[second])
         ]
-        return [*[CONSTANT] * self.intercept, *(name for part in self.parts for name in part.names), *crossed]
+        return _unique([*[CONSTANT] * self.intercept, *(name for part in self.parts for name in part.names), *crossed])
 
     @property
     def n_features(self) -> int:
@@ -248,6 +248,16 @@ class FeatureRecipe:
             The text is no recipe, or one of a later version.
         """
         return cls(*recipe_content(text, trusted))
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Return the names, numbered where one occurs twice: a column may be called "constant" or "age: missing"."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return result
 
 
 def _columns(batch: pa.RecordBatch, names: Sequence[str]) -> list[pa.Array]:
