@@ -1,4 +1,4 @@
-"""The commands of campaigns: their options. The work is done by `armful.campaigns`, the printing by `_campaign_output`.
+"""The commands of campaigns: they translate options. The work is done by `armful.campaigns`.
 
 Imports wait until a command runs, so that `armful --help` is quick and each command needs its own extra only.
 """
@@ -9,64 +9,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from armful.cli import _campaign_options as options
 from armful.cli._failing import needs, stopped
 
 if TYPE_CHECKING:
     from armful.campaigns import Campaign
 
-Name = Annotated[
-    str,
-    typer.Argument(metavar="NAME", help="The campaign: its folder, or the address of its store.", show_default=False),
-]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object, for scripts, and nothing else on standard output.")
-]
-Now = Annotated[
-    str | None,
-    typer.Option(
-        "--now",
-        metavar="DATE",
-        help="Pretend it is this moment, like 2026-03-01: for trying things out and for catching up on past rounds.",
-        show_default=False,
-    ),
-]
-
 
 def init(
-    name: Annotated[
-        Path, typer.Argument(metavar="NAME", help="The folder to make for the campaign.", show_default=False)
-    ],
-    source: Annotated[
-        Path,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Your customers: a CSV or Parquet file, one row for each.",
-            show_default=False,
-        ),
-    ],
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", metavar="COLUMN", help="The column with the customers' ids.", show_default=False),
-    ] = None,
-    reward: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="The column of your outcomes that counts, like bought.", show_default=False
-        ),
-    ] = None,
-    k: Annotated[
-        int | None, typer.Option("--k", metavar="N", help="How many customers a round contacts.", show_default=False)
-    ] = None,
-    delimiter: Annotated[
-        str | None,
-        typer.Option(metavar="CHARACTER", help="What separates the columns of a CSV file.", show_default=False),
-    ] = None,
-    as_json: Json = False,
+    name: options.NewFolder,
+    source: options.Source,
+    id_column: options.IdColumn = None,
+    reward: options.Reward = None,
+    k: options.K = None,
+    delimiter: options.Delimiter = None,
+    as_json: options.Json = False,
 ) -> None:
     """Begin a campaign: look at your customers and write the settings.
 
@@ -78,13 +39,12 @@ def init(
     """
     with _work():
         from armful.campaigns._init_campaign import init_campaign  # noqa: PLC0415
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
 
         done = init_campaign(name, source, id=id_column, reward=reward, k=k, delimiter=delimiter)
-        output.tell(done, as_json=as_json, then=["check", str(name)])
+        _tell(done, as_json, "check", str(name))
 
 
-def check(name: Name, as_json: Json = False) -> None:
+def check(name: options.Name, which: options.Which = None, as_json: options.Json = False) -> None:
     """Check the settings of a campaign.
 
     Reads campaign.toml and lists every mistake, with its line and what was
@@ -94,12 +54,18 @@ def check(name: Name, as_json: Json = False) -> None:
     """
     with _work():
         from armful.campaigns import read_settings  # noqa: PLC0415
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
 
-        output.tell(read_settings(name), as_json=as_json, then=["plan", name])
+        if "://" in name:
+            with _campaign(name, which) as campaign:
+                settings = campaign.settings
+        else:
+            settings = read_settings(Path(name, "campaign.toml"))
+        _tell(settings, as_json, "plan", name, which=which)
 
 
-def plan(name: Name, now: Now = None, as_json: Json = False) -> None:
+def plan(
+    name: options.Name, which: options.Which = None, now: options.Now = None, as_json: options.Json = False
+) -> None:
     """See before the launch what the campaign can show.
 
     Says how careful the first rounds will be, how many rounds it takes to
@@ -108,42 +74,20 @@ def plan(name: Name, now: Now = None, as_json: Json = False) -> None:
 
     Example: armful plan autumn
     """
-    with _work(), _campaign(name, now) as campaign:
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
-
+    with _work(), _campaign(name, which, now) as campaign:
         done = campaign.plan(progress=_at_a_terminal())
-        output.tell(done, as_json=as_json, then=["choose", name, _source(campaign)])
+        _tell(done, as_json, "choose", name, _source(campaign), which=which)
 
 
 def choose(
-    name: Name,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Your customers as they are now: CSV, Parquet or a folder of Parquet.",
-            show_default=False,
-        ),
-    ],
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="A name for the round, like 2026-W10: the same again gives the same round.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Where to write the list; NAME/rounds/007/chosen.csv by default.", show_default=False
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be chosen. Nothing is recorded or written.")
-    ] = False,
-    now: Now = None,
-    as_json: Json = False,
+    name: options.Name,
+    file: options.Customers,
+    key: options.Key = None,
+    out: options.ListFile = None,
+    dry_run: options.DryRun = False,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
 ) -> None:
     """Choose whom to contact in the next round.
 
@@ -153,37 +97,23 @@ def choose(
 
     Example: armful choose autumn customers.csv
     """
-    with _work(), _campaign(name, now) as campaign:
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
-
+    with _work(), _campaign(name, which, now) as campaign:
         done = campaign.choose(file, key=key, out=out, dry_run=dry_run, progress=_at_a_terminal())
         again = ["--key", key] if key else []
         then = ["choose", name, str(file), *again] if dry_run else ["learn", name, "outcomes.csv"]
-        output.tell(done, as_json=as_json, then=then)
+        _tell(done, as_json, *then, which=which)
 
 
 def learn(
-    name: Name,
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="Outcomes: a CSV or Parquet file, one row for each.", show_default=False),
-    ],
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", metavar="COLUMN", help="The column with the customers' ids.", show_default=False),
-    ] = None,
-    reward: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column with the outcome, like bought.", show_default=False)
-    ] = None,
-    round_column: Annotated[
-        str | None,
-        typer.Option("--round", metavar="COLUMN", help="The column with the number of the round.", show_default=False),
-    ] = None,
-    time: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column that says when it happened.", show_default=False)
-    ] = None,
-    now: Now = None,
-    as_json: Json = False,
+    name: options.Name,
+    file: options.OutcomesFile,
+    id_column: options.IdColumn = None,
+    reward: options.Reward = None,
+    round_column: options.RoundColumn = None,
+    time: options.TimeColumn = None,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
 ) -> None:
     """Learn from outcomes: who bought, visited or answered.
 
@@ -193,14 +123,14 @@ def learn(
 
     Example: armful learn autumn outcomes.csv
     """
-    with _work(), _campaign(name, now) as campaign:
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
-
+    with _work(), _campaign(name, which, now) as campaign:
         done = campaign.learn(file, id=id_column, reward=reward, round=round_column, time=time)
-        output.tell(done, as_json=as_json, then=["status", name])
+        _tell(done, as_json, "status", name, which=which)
 
 
-def status(name: Name, now: Now = None, as_json: Json = False) -> None:
+def status(
+    name: options.Name, which: options.Which = None, now: options.Now = None, as_json: options.Json = False
+) -> None:
     """Show where the campaign stands.
 
     Lists the rounds with their outcomes, how many are outstanding, how much of
@@ -209,22 +139,18 @@ def status(name: Name, now: Now = None, as_json: Json = False) -> None:
 
     Example: armful status autumn
     """
-    with _work(), _campaign(name, now) as campaign:
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
-
+    with _work(), _campaign(name, which, now) as campaign:
         done = campaign.status()
         then = ["report", name] if done.rounds else ["choose", name, _source(campaign)]
-        output.tell(done, as_json=as_json, then=then)
+        _tell(done, as_json, *then, which=which)
 
 
 def report(
-    name: Name,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to write it; NAME/report.html by default.", show_default=False),
-    ] = None,
-    now: Now = None,
-    as_json: Json = False,
+    name: options.Name,
+    out: options.ReportFile = None,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
 ) -> None:
     """Write the report that says whether it worked.
 
@@ -234,22 +160,18 @@ def report(
 
     Example: armful report autumn
     """
-    with _work(), _campaign(name, now) as campaign:
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
-
+    with _work(), _campaign(name, which, now) as campaign:
         done = campaign.report(out)
-        output.tell(done, as_json=as_json, then=["choose", name, _source(campaign)])
+        _tell(done, as_json, "choose", name, _source(campaign), which=which)
 
 
 def forget(
-    name: Name,
-    ids: Annotated[
-        list[str],
-        typer.Option("--id", metavar="ID", help="The customer to erase; may be repeated.", show_default=False),
-    ],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    now: Now = None,
-    as_json: Json = False,
+    name: options.Name,
+    ids: options.Ids,
+    yes: options.Yes = False,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
 ) -> None:
     """Erase customers from the campaign.
 
@@ -258,23 +180,15 @@ def forget(
 
     Example: armful forget autumn --id 4711
     """
-    with _work(), _campaign(name, now) as campaign:
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
-
+    with _work(), _campaign(name, which, now) as campaign:
         if not yes and sys.stdin.isatty():
             who = ids[0] if len(ids) == 1 else f"{len(ids)} customers"
             if not typer.confirm(f"Erase {who} from {name} for good?", err=True):
                 raise ValueError("nothing was erased, since it was not confirmed")
-        output.tell(campaign.forget(ids), as_json=as_json, then=["status", name])
+        _tell(campaign.forget(ids), as_json, "status", name, which=which)
 
 
-def demo(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder for everything that is made.")] = Path(
-        "armful-demo"
-    ),
-    seed: Annotated[int, typer.Option(help="The same seed gives the same campaign.", min=0)] = 0,
-    as_json: Json = False,
-) -> None:
+def demo(out: options.DemoFolder = Path("armful-demo"), seed: options.Seed = 0, as_json: options.Json = False) -> None:
     """Run a made campaign from beginning to end, in about a minute.
 
     Makes 200,000 customers who respond in a way that the campaign has to find
@@ -303,12 +217,18 @@ def _work() -> Iterator[None]:
 
 
 @contextmanager
-def _campaign(name: str, now: str | None) -> Iterator["Campaign"]:
+def _campaign(name: str, which: str | None, now: str | None = None) -> Iterator["Campaign"]:
     from armful.campaigns import Campaign  # noqa: PLC0415
 
     moment = None if now is None else _moment(now)
-    with Campaign.open(name, now=None if moment is None else lambda: moment) as campaign:
+    with Campaign.open(name, name=which, now=None if moment is None else lambda: moment) as campaign:
         yield campaign
+
+
+def _tell(result: Any, as_json: bool, *then: str, which: str | None = None) -> None:
+    from armful.cli._campaign_output import tell  # noqa: PLC0415
+
+    tell(result, as_json=as_json, then=[*then, *(["--campaign", which] if which else [])])
 
 
 def _source(campaign: "Campaign") -> str:
