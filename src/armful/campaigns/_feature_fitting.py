@@ -107,7 +107,7 @@ class NumberFit:
         if low == high:  # all that differ were missed by the sample
             low, high = self.low, self.high
         scale = Scale(low=low, high=high, log=self.settings.log)
-        inner = _quantile(numbers, np.linspace(0, 1, max(2, self.settings.spline))[1:-1])
+        inner = _quantile(numbers, np.arange(1, self.settings.spline - 1) / max(1, self.settings.spline - 1))
         knots = np.unique(np.clip(np.concatenate([[low], inner, [high]]), low, high))
         _, apart = np.unique(scale.transformed(knots), return_index=True)
         if len(apart) < 2:  # their logarithms are equal
