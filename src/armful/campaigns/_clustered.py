@@ -70,7 +70,7 @@ def moments_by_round(data: LiftData) -> Iterator[Moments]:
             seen[share, rows.people[each]] = True
             counts[share] += each.size
             weight = math.sqrt(each.size / (each.size - 1)) / each.size
-            residuals = weight * (rows.rewards[each] - rows.rewards[each].mean())
+            residuals = weight * (rows.rewards[each] - rows.rewards[each].mean() - rows.margins[each])
             totals[share] += rows.rewards[each].mean()
             sums["wu"[share]] += rows.per_person(each, residuals)
             if share == 0:
@@ -96,14 +96,14 @@ def means(moments: Moments, *, adjust: bool) -> Means | None:
     people = min(moments.treated_people, moments.other_people)
     if people < 2 or moments.uu == 0 or moments.ww == 0:
         return None
-    adjusted = adjust and moments.zz > 0 and people >= FEWEST_TO_ADJUST
+    # All who could be drawn differ from the population too, in the worst case in all rounds alike, so the errors of the
+    # rounds are added as standard deviations. Adjusting pays if what is drawn varies more than that.
+    error = moments.control_error**2
+    adjusted = adjust and moments.zz > error and people >= FEWEST_TO_ADJUST
     degrees = people - 1 - adjusted
     clusters = people / degrees
-    # The slope that makes the variance least. The mean of the control among all who could be drawn differs from that of
-    # the population, in the worst case in all rounds alike: `control_error` is added up as standard deviations.
-    error = moments.control_error**2
-    slope = clusters * moments.wz / (clusters * moments.zz + error) if adjusted else 0.0
-    residual = moments.ww - 2 * slope * moments.wz + slope**2 * moments.zz
+    slope = moments.wz / moments.zz if adjusted else 0.0  # it makes the residual variance least
+    residual = moments.ww - slope * moments.wz
     T = moments.n_rounds
     return Means(
         treated=moments.mean1 / T,
@@ -127,6 +127,7 @@ class _Rows:
     rewards: FloatArray
     controls: FloatArray
     control_variances: FloatArray
+    margins: FloatArray
 
     @classmethod
     def of(cls, data: LiftData) -> "_Rows":
@@ -137,6 +138,12 @@ class _Rows:
         order = known[usable][np.argsort(rounds[usable], kind="stable")]
         labels, people = np.unique(data.people[order], return_inverse=True)
         zeros = np.zeros(data.rewards.size)
+        margins = zeros
+        if data.ranks is not None:
+            margins = np.zeros(data.rewards.size)
+            for share in (False, True):
+                each = order[(data.treated[order] == share) & np.isfinite(data.ranks[order])]
+                margins[each] = _margin(data.rounds[each], data.ranks[each], data.rewards[each])
         return cls(
             rounds=data.rounds[order],
             people=people,
@@ -145,6 +152,7 @@ class _Rows:
             rewards=data.rewards[order],
             controls=(zeros if data.controls is None else data.controls)[order],
             control_variances=(zeros if data.control_variances is None else data.control_variances)[order],
+            margins=margins[order],
         )
 
     def by_round(self) -> Iterator[IntArray]:
@@ -153,3 +161,18 @@ class _Rows:
 
     def per_person(self, rows: IntArray, values: FloatArray) -> FloatArray:
         return np.bincount(self.people[rows], weights=values, minlength=self.n_people).astype(np.float64, copy=False)
+
+
+def _margin(rounds: IntArray, ranks: FloatArray, rewards: FloatArray) -> float:
+    """Return by how much the mean reward of the last who are picked differs from that of all who are.
+
+    Which people are picked depends on who else is in their share: one more good person pushes out the last. So a person
+    adds to the mean what they bring beyond the last, and residuals are taken from there. A line is fitted to
+    rewards by rank, within rounds.
+    """
+    if not rounds.size:
+        return 0.0
+    _, codes = np.unique(rounds, return_inverse=True)
+    x, y = (each - (np.bincount(codes, weights=each) / np.bincount(codes))[codes] for each in (ranks, rewards))
+    spread = float(x @ x)
+    return float(x @ y) / spread / 2 if spread > 0 else 0.0

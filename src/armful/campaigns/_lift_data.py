@@ -1,6 +1,6 @@
 """The observations behind a lift as plain arrays, and how the rounds of a campaign become them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,10 @@ class LiftData:
     control_variances : array_like, shape (n,), optional
         The variance of that mean: of the prediction among those people, divided by their number.
 
+    ranks : array_like, shape (n,), optional
+        For those who were picked by a score: the rank among those of their share and round as a fraction, from just
+        above 0 for the best to 1 for the last. NaN for those who were drawn at random.
+
     Raises
     ------
     ValueError
@@ -44,6 +48,7 @@ class LiftData:
     rewards: FloatArray
     controls: FloatArray | None = None
     control_variances: FloatArray | None = None
+    ranks: FloatArray | None = None
 
     def __post_init__(self) -> None:
         kinds: dict[str, type] = {"rounds": np.int64, "people": np.int64, "treated": np.bool_}
@@ -73,26 +78,10 @@ def lift_data(records: Iterable[RoundRecord], *, against: str = "holdout") -> Li
     -------
     LiftData
     """
-    rounds, people, treated, rewards, controls, variances = [], [], [], [], [], []
-    for record in records:
-        here = record.is_share("chosen") | record.is_share(against)
-        if not record.closed or not here.any():
-            continue
-        control, variance = _control(record) if against == "holdout" else (np.zeros(here.size), np.zeros(here.size))
-        rounds.append(np.full(int(here.sum()), record.number))
-        people.append(hashes(record.ids[here], "people").view(np.int64))
-        treated.append(record.is_share("chosen")[here])
-        rewards.append(record.rewards[here])
-        controls.append(control[here])
-        variances.append(variance[here])
-    return LiftData(
-        rounds=_joined(rounds),
-        people=_joined(people),
-        treated=_joined(treated),
-        rewards=_joined(rewards),
-        controls=_joined(controls),
-        control_variances=_joined(variances),
-    )
+    parts = [_rows_of(record, against) for record in records if record.closed]
+    names = ("rounds", "people", "treated", "rewards", "controls", "control_variances", "ranks")
+    columns = zip(*parts, strict=True) if parts else [[np.empty(0)]] * len(names)
+    return LiftData(**{name: np.concatenate(list(column)) for name, column in zip(names, columns, strict=True)})
 
 
 def describe_pool(predicted: FloatArray, groups: Mapping[str, NDArray[np.str_]]) -> dict[str, Any]:
@@ -125,22 +114,33 @@ def describe_pool(predicted: FloatArray, groups: Mapping[str, NDArray[np.str_]])
     return {label: [size, mean, variance] for label, size, mean, variance in rows}
 
 
-def _control(record: RoundRecord) -> tuple[FloatArray, FloatArray]:
-    """Return the controls of a round and the variances of their means, both `(n,)`; 0 for the chosen share."""
-    control, variance = np.zeros(record.ids.size), np.zeros(record.ids.size)
-    pool = record.details.get("holdout_pool")
-    # Who had to be contacted was not drawn.
-    drawn = np.flatnonzero(record.is_share("holdout") & (record.probabilities != 1) & np.isfinite(record.rewards))
-    if not pool or not drawn.size:
-        return control, variance
-    labels, cells = np.unique(
-        _cells({name: groups[drawn] for name, groups in record.groups.items()}, drawn.size), return_inverse=True
-    )
-    sizes, mean, spread = np.array([pool.get(label, [1, np.nan, 0.0]) for label in labels.tolist()]).T
-    of_mean = np.bincount(cells) / record.is_share("holdout").sum()
-    control[drawn] = np.nan_to_num(record.predicted[drawn] - mean[cells])
-    variance[record.is_share("holdout")] = np.sum(of_mean**2 * spread / sizes)
-    return control, variance
+def _rows_of(record: RoundRecord, against: str) -> tuple[NDArray[Any], ...]:
+    """Return the columns of `LiftData` for one round."""
+    chosen, others = record.is_share("chosen"), record.is_share(against)
+    ranks = np.full(record.ids.size, np.nan)
+    drawn_at_random = against == "holdout" and "holdout_pool" in record.details
+    for share in [chosen] if drawn_at_random else [chosen, others]:
+        ranks[share] = np.arange(1, share.sum() + 1) / max(share.sum(), 1)  # a round is in the order of its list
+    controls, variances = _controls(record, others) if drawn_at_random else np.zeros((2, record.ids.size))
+    here = chosen | others
+    people = hashes(record.ids[here], "people").view(np.int64)
+    rounds = np.full(people.size, record.number)
+    return rounds, people, chosen[here], record.rewards[here], controls[here], variances[here], ranks[here]
+
+
+def _controls(record: RoundRecord, holdout: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    """Return the controls of a round and the variance of their mean, both `(n,)`; 0 for the chosen share."""
+    controls, variances = np.zeros(record.ids.size), np.zeros(record.ids.size)
+    known = holdout & np.isfinite(record.rewards)
+    drawn = np.flatnonzero(known & (record.probabilities != 1))  # who had to be contacted was not drawn
+    cells_of = _cells({name: groups[drawn] for name, groups in record.groups.items()}, drawn.size)
+    pool = record.details["holdout_pool"]
+    labels, cells = np.unique(cells_of, return_inverse=True)
+    sizes, mean, variance = np.array([pool.get(label, [1, np.nan, 0.0]) for label in labels.tolist()]).reshape(-1, 3).T
+    controls[drawn] = np.nan_to_num(record.predicted[drawn] - mean[cells])
+    fractions = np.bincount(cells, minlength=labels.size) / max(known.sum(), 1)
+    variances[holdout] = np.sum(fractions**2 * variance / sizes)
+    return controls, variances
 
 
 def _cells(groups: Mapping[str, NDArray[np.str_]], n: int) -> NDArray[np.str_]:
@@ -149,7 +149,3 @@ def _cells(groups: Mapping[str, NDArray[np.str_]], n: int) -> NDArray[np.str_]:
     for i, column in enumerate(groups.values()):
         cells = np.char.add(np.char.add(cells, " / "), column) if i else np.asarray(column, dtype=np.str_)
     return cells
-
-
-def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.empty(0)

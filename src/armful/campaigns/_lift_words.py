@@ -6,6 +6,9 @@ import numpy as np
 
 from armful.campaigns._lift_data import LiftData
 
+FEWEST_REWARDS = 10
+"""Below so many rewards that differ from the commonest, intervals are too narrow (docs/lift.md)."""
+
 Interval = tuple[float | None, float | None, float | None]
 
 
@@ -29,7 +32,7 @@ def in_words(
 def impossible(data: LiftData, against: str) -> str:
     """Return why no lift can be estimated."""
     start = "No lift can be given yet" if against == "holdout" else "The effect of a contact cannot be given yet"
-    return f"{start}: {_reason(data, 'the holdout' if against == 'holdout' else 'the no-contact share')}."
+    return f"{start}: {_reason(data, _share(against))}."
 
 
 def _reason(data: LiftData, share: str) -> str:
@@ -48,6 +51,23 @@ def _reason(data: LiftData, share: str) -> str:
         if values.size == 1:
             return f"all known rewards of {name} are {values[0]:g}, so chance cannot be judged"
     return f"no round has two known outcomes in the chosen share and two in {share} that differ"
+
+
+def notes(data: LiftData, against: str) -> tuple[str, ...]:
+    """Return what to keep in mind of a lift that could be estimated."""
+    rewards = data.rewards[np.isfinite(data.rewards) & ~data.treated]
+    values, counts = np.unique(rewards, return_counts=True)
+    n_others, commonest = rewards.size - counts.max(), values[counts.argmax()]
+    if n_others >= FEWEST_REWARDS:
+        return ()
+    few = f"Only {rewards.size} rewards of {_share(against)} are known"
+    if rewards.size >= FEWEST_REWARDS:
+        few = f"Only {n_others} of the {rewards.size} known rewards of {_share(against)} differ from {commonest:g}"
+    return (f"{few}: the intervals may be too narrow.",)
+
+
+def _share(against: str) -> str:
+    return "the holdout" if against == "holdout" else "the no-contact share"
 
 
 def _with_interval(value: float, low: float, high: float, level: float, unit: str) -> str:

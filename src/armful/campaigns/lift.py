@@ -5,17 +5,16 @@ See docs/lift.md for what is estimated, how, and under which assumptions.
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtrit
 
 from armful import checks
 from armful.campaigns._anytime import anytime_multiplier
 from armful.campaigns._clustered import Means, Moments, means, moments_by_round
 from armful.campaigns._lift_data import LiftData, describe_pool, lift_data
-from armful.campaigns._lift_words import impossible, in_words
+from armful.campaigns._lift_words import impossible, in_words, notes
 
 __all__ = ["Lift", "LiftData", "describe_pool", "estimate_lift", "lift_data", "lift_path"]
 
@@ -51,6 +50,8 @@ class Lift:
         many people the other share's are.
     adjusted : bool
         Whether the estimate is adjusted for who happened to be drawn into the holdout's contacts.
+    notes : tuple of str
+        What to keep in mind.
     """
 
     sentence: str
@@ -71,6 +72,7 @@ class Lift:
     n_holdout: int = 0
     n_holdout_people: int = 0
     adjusted: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def known(self) -> bool:
@@ -116,7 +118,9 @@ def estimate_lift(
     '+22 % (95 % CI 11 .. 35); the holdout cost about 55 visits'
     """
     path = list(_path(data, level, adjust, unit, against))
-    return path[-1] if path else Lift(sentence=impossible(data, against), level=level)
+    if not path:
+        return Lift(sentence=impossible(data, against), level=level)
+    return replace(path[-1], notes=notes(data, against))
 
 
 def lift_path(data: LiftData, *, level: float = 0.95, adjust: bool = True, unit: str = "rewards") -> list[Lift]:
@@ -157,9 +161,9 @@ def _path(data: LiftData, level: float, adjust: bool, unit: str, against: str) -
 
 def _lift(moments: Moments, found: Means, *, level: float, anytime: float, unit: str, against: str) -> Lift:
     lift, error = found.treated - found.others, math.sqrt(found.variance)
-    quantile = float(student.ppf((1 + level) / 2, found.degrees))
+    quantile = float(stdtrit(found.degrees, (1 + level) / 2))
     # The mixture is of normals: with few people it is widened as the t quantile widens the other interval.
-    wide = anytime * quantile / float(norm.ppf((1 + level) / 2))
+    wide = anytime * quantile / float(ndtri((1 + level) / 2))
     relative = lift / found.others if found.others > 0 else None
     relative_low, relative_high = _fieller(found, quantile) or (None, None)
     cost = lift * moments.n_others
