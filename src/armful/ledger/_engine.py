@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, Engine, Table
+from sqlalchemy import Connection, Engine, Table
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
@@ -98,12 +98,12 @@ class Store(ABC):
         """Insert many rows, given as the driver takes them; `moment` gives a time so."""
 
     @abstractmethod
-    def among(self, column: Column[str], values: Sequence[str]) -> Iterator[ColumnElement[bool]]:
-        """Yield conditions that are true for the rows whose column has one of the values, each row in one of them."""
-
-    @abstractmethod
     def moment(self, value: datetime) -> Any:
         """Return a time as `insert` takes it."""
+
+    @abstractmethod
+    def seconds(self, moment: Any) -> float:
+        """Return the seconds since 1970 of a time as the driver gives it."""
 
     @abstractmethod
     def discard_old_pages(self) -> None:

@@ -6,12 +6,11 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from armful.ledger._engine import Store
 from armful.ledger._schema import chosen, erasures, rewards, rounds, snapshots
-from armful.ledger._writing import lock_campaign, move_to
+from armful.ledger._writing import in_parts, lock_campaign, move_to
 
 
-def erase(store: Store, connection: Connection, campaign_id: int, ids: Sequence[str]) -> int:
+def erase(connection: Connection, campaign_id: int, ids: Sequence[str]) -> int:
     """Delete these people's arms and rewards and the snapshots made with them; return how many were there.
 
     What stays is a row of `erasures`, without ids. It takes a position, which the rounds note: a snapshot of what was
@@ -20,8 +19,8 @@ def erase(store: Store, connection: Connection, campaign_id: int, ids: Sequence[
     position = lock_campaign(connection, campaign_id).position + 1
     both = select(chosen.c.arm, rounds.c.id, rounds.c.number).join(rounds, rounds.c.id == chosen.c.round_id)
     found: list[Any] = []
-    for some in store.among(chosen.c.arm, ids):
-        found += connection.execute(both.where(rounds.c.campaign_id == campaign_id, some)).all()
+    for some in in_parts(ids):
+        found += connection.execute(both.where(rounds.c.campaign_id == campaign_id, chosen.c.arm.in_(some))).all()
     if not found:
         return 0
     pairs, n_rows = [{"of_round": row.id, "of_arm": row.arm} for row in found], 0

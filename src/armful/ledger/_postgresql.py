@@ -1,22 +1,10 @@
 """A ledger in a PostgreSQL database, through psycopg 3."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    Column,
-    ColumnElement,
-    Connection,
-    RootTransaction,
-    Table,
-    Text,
-    any_,
-    bindparam,
-    create_engine,
-    text,
-)
+from sqlalchemy import Connection, RootTransaction, Table, create_engine, text
 from sqlalchemy.engine import URL
 
 from armful.errors import LedgerError
@@ -80,13 +68,13 @@ class PostgresqlStore(Store):
             for row in rows:
                 copy.write_row(row)
 
-    def among(self, column: Column[str], values: Sequence[str]) -> Iterator[ColumnElement[bool]]:
-        """Yield one condition: many smaller ones could each scan a whole round, as the planner guesses."""
-        yield column == any_(bindparam(None, list(values), ARRAY(Text)))
-
     def moment(self, value: datetime) -> datetime:
         """Return the time in UTC."""
         return value.astimezone(UTC)
+
+    def seconds(self, moment: datetime) -> float:
+        """Return the seconds of a time with its time zone."""
+        return moment.timestamp()
 
     def discard_old_pages(self) -> None:
         """Do nothing: the server removes deleted rows by itself (autovacuum)."""

@@ -2,12 +2,12 @@
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, RootTransaction, Table, create_engine, event
+from sqlalchemy import Connection, RootTransaction, Table, create_engine, event
 from sqlalchemy.pool import QueuePool
 
 from armful.errors import LedgerError
@@ -23,8 +23,6 @@ PRAGMAS = {
     "temp_store": "MEMORY",  # people's rows are not to be in temporary files
     "cache_size": -65536,  # KiB
 }
-AT_A_TIME = 1000
-"""How many values one query asks for."""
 WRITES = "armful_writes"
 
 
@@ -98,14 +96,13 @@ class SqliteStore(Store):
         finally:
             cursor.close()
 
-    def among(self, column: Column[str], values: Sequence[str]) -> Iterator[ColumnElement[bool]]:
-        """Yield one condition for every thousand values: the number of parameters is limited."""
-        for begin in range(0, len(values), AT_A_TIME):
-            yield column.in_(values[begin : begin + AT_A_TIME])
-
     def moment(self, value: datetime) -> str:
         """Return the text that SQLAlchemy writes."""
         return value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
+
+    def seconds(self, moment: str) -> float:
+        """Return the seconds of such a text."""
+        return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
 
     def discard_old_pages(self) -> None:
         """Empty the write-ahead log, which holds older versions of the pages that were written to."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from armful.ledger._schema import campaigns, chosen, rewards, rounds, snapshots
 
 AT_A_TIME = 1000
 """How many ids one query asks for."""
+Value = TypeVar("Value")
 
 
 def lock_campaign(connection: Connection, campaign_id: int) -> Row[Any]:
@@ -139,8 +140,9 @@ def _group_texts(groups: Mapping[str, NDArray[np.str_]], some: IntArray) -> Iter
     """Return each arm's groups as JSON, None if there are no quotas."""
     if not groups:
         return repeat(None, len(some))
-    rows = zip(*(values[some].tolist() for values in groups.values()), strict=True)
-    return (json.dumps(dict(zip(groups, row, strict=True)), ensure_ascii=False) for row in rows)
+    rows = list(zip(*(values[some].tolist() for values in groups.values()), strict=True))
+    texts = {row: json.dumps(dict(zip(groups, row, strict=True)), ensure_ascii=False) for row in set(rows)}
+    return [texts[row] for row in rows]
 
 
 def write_rewards(
@@ -159,6 +161,8 @@ def write_rewards(
     moment = store.moment(_aware("received_at", received_at))
     rows: list[tuple[Any, ...]] = []
     counts = {"new": 0, "repeated": 0, "corrected": 0}
+    order = np.lexsort((ids, numbers))  # that of the primary key
+    numbers, ids, values = numbers[order], ids[order], values[order]
     for number in np.unique(numbers).tolist():
         query = select(rounds.c.id).where(rounds.c.campaign_id == campaign_id, rounds.c.number == number)
         round_id = connection.execute(query).scalar()
@@ -166,7 +170,7 @@ def write_rewards(
             raise LedgerError(f"there is no round {number}: nothing was changed")
         mine = numbers == number
         arms, news = ids[mine].tolist(), values[mine].tolist()
-        known = _known_rewards(store, connection, round_id, arms)
+        known = _known_rewards(connection, round_id, arms)
         for arm, reward in zip(arms, news, strict=True):
             if arm not in known:
                 raise LedgerError(f"{arm!r} was not chosen in round {number}: nothing was changed")
@@ -179,23 +183,30 @@ def write_rewards(
             rows.append((round_id, arm, position, reward, moment))
         if rows and rows[-1][0] == round_id:
             connection.execute(update(rounds).where(rounds.c.id == round_id).values(last_reward=position))
-    rows.sort()
     store.insert(connection, rewards, ("round_id", "arm", "seq", "reward", "received_at"), rows)
     move_to(connection, campaign_id, position)
     return RewardCounts(**counts)
 
 
-def _known_rewards(store: Store, connection: Connection, round_id: int, arms: Sequence[str]) -> dict[str, float | None]:
+def _known_rewards(connection: Connection, round_id: int, arms: Sequence[str]) -> dict[str, float | None]:
     """Return the present reward of each of these arms, None where none came; arms that were not chosen are left out."""
     known: dict[str, float | None] = {}
-    for some in store.among(chosen.c.arm, arms):
-        known |= dict.fromkeys(
-            connection.execute(select(chosen.c.arm).where(chosen.c.round_id == round_id, some)).scalars()
-        )
-    for some in store.among(rewards.c.arm, arms):
-        query = select(rewards.c.arm, rewards.c.reward).where(rewards.c.round_id == round_id, some)
-        known.update((arm, reward) for arm, reward in connection.execute(query.order_by(rewards.c.seq)))
+    # Of many arms the whole round is read: one pass, whatever a planner makes of a long list.
+    lists = [None] if len(arms) > 10 * AT_A_TIME else in_parts(arms)
+    for some in lists:
+        of_chosen = select(chosen.c.arm).where(chosen.c.round_id == round_id)
+        of_rewards = select(rewards.c.arm, rewards.c.reward).where(rewards.c.round_id == round_id)
+        if some is not None:
+            of_chosen, of_rewards = of_chosen.where(chosen.c.arm.in_(some)), of_rewards.where(rewards.c.arm.in_(some))
+        known |= dict.fromkeys(connection.execute(of_chosen).scalars())
+        known.update((arm, reward) for arm, reward in connection.execute(of_rewards.order_by(rewards.c.seq)))
     return known
+
+
+def in_parts(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """Yield the values, as many at a time as one query asks for."""
+    for begin in range(0, len(values), AT_A_TIME):
+        yield values[begin : begin + AT_A_TIME]
 
 
 def move_to(connection: Connection, campaign_id: int, position: int) -> None:

@@ -25,7 +25,7 @@ from armful.ledger._reading import (
 )
 from armful.ledger._records import ChosenArms, RewardCounts, RoundInfo, RoundOutcomes
 from armful.ledger._schema import campaigns, chosen, rounds, snapshots
-from armful.ledger._writing import AT_A_TIME, check_texts, write_rewards, write_round, write_snapshot
+from armful.ledger._writing import check_texts, in_parts, write_rewards, write_round, write_snapshot
 
 
 class Ledger:
@@ -280,9 +280,8 @@ class Ledger:
         query = select(chosen.c.arm).join(rounds, rounds.c.id == chosen.c.round_id)
         query = query.where(rounds.c.campaign_id == self._id, chosen.c.share.in_(list(shares)))
         with self._store.reading() as connection:
-            for begin in range(0, len(wanted), AT_A_TIME):
-                some = query.where(rounds.c.number.in_(wanted[begin : begin + AT_A_TIME]))
-                found.update(connection.execute(some).scalars())
+            for some in in_parts(wanted):
+                found.update(connection.execute(query.where(rounds.c.number.in_(some))).scalars())
         return np.array(sorted(found), dtype=np.str_)
 
     # -- rewards -------------------------------------------------------------------------------------
@@ -334,13 +333,13 @@ class Ledger:
     def outcomes(self, number: int) -> RoundOutcomes:
         """Return the last reward of each arm of a round, in the order of `chosen`."""
         with self._store.reading() as connection:
-            return read_outcomes(connection, self._id, number)
+            return read_outcomes(self._store, connection, self._id, number)
 
     def chosen_and_outcomes(self, number: int) -> tuple[ChosenArms, RoundOutcomes]:
         """Return `chosen` and `outcomes` of a round at the same moment, whatever other processes do."""
         with self._store.reading() as connection:
             arms = read_chosen(connection, self._id, number)
-            return arms, read_outcomes(connection, self._id, number, arms.ids)
+            return arms, read_outcomes(self._store, connection, self._id, number, arms.ids)
 
     def position(self) -> int:
         """Return the position of the campaign: it grows with every reward and every erasure."""
@@ -408,7 +407,7 @@ class Ledger:
         """
         people = np.unique(np.atleast_1d(np.asarray(ids, dtype=np.str_))).tolist()
         with self._store.writing() as connection:
-            n_people = erase(self._store, connection, self._id, people)
+            n_people = erase(connection, self._id, people)
         self._store.discard_old_pages()
         return n_people
 
