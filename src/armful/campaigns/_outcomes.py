@@ -1,7 +1,7 @@
 """Outcomes from a file, and the rounds that they belong to."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str, *, pro
         if settings.round is not None:
             rounds.append(_whole_numbers(batch.column(settings.round), settings.round, n))
         if settings.time is not None:
-            times.append(_times(batch.column(settings.time), settings.time, n))
+            times.append(_times(batch.column(settings.time), settings, n))
         n += batch.num_rows
     if not n:
         raise ValueError("the file of outcomes holds no rows")
@@ -199,8 +199,8 @@ def _whole_numbers(column: Any, name: str, begin: int) -> IntArray:
     return np.asarray(values.to_numpy(), dtype=np.int64)
 
 
-def _times(column: Any, name: str, begin: int) -> FloatArray:
-    """Return dates and times as seconds since 1970; those without a time zone are UTC."""
+def _times(column: Any, settings: OutcomeSettings, begin: int) -> FloatArray:
+    """Return dates and times as seconds since 1970; those that do not name a time zone are in that of the settings."""
     texts = column.cast(import_pyarrow().string()).to_pylist()
     result = np.empty(len(texts))
     for row, text in enumerate(texts):
@@ -208,10 +208,10 @@ def _times(column: Any, name: str, begin: int) -> FloatArray:
             moment = datetime.fromisoformat((text or "").strip())
         except ValueError:
             raise ValueError(
-                f"{name!r} must hold dates or times like 2026-03-31 or 2026-03-31 18:00, "
+                f"{settings.time!r} must hold dates or times like 2026-03-31 or 2026-03-31 18:00, "
                 f"row {begin + row + 1} has {text!r}"
             ) from None
-        result[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        result[row] = (moment if moment.tzinfo else moment.replace(tzinfo=settings.zone)).timestamp()
     return result
 
 
