@@ -32,6 +32,7 @@ LOOK = 1 << 14
 FEW = 0.1
 """Texts are read as a dictionary if the distinct ones are at most this share of the first rows."""
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+RAGGED = re.compile(r"Expected (\d+) columns, got (\d+): (.*)")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 CONVERSION = re.compile(r"In CSV column #(\d+): .*conversion error to (\w+).*: invalid value '(.*)'", re.DOTALL)
 
@@ -135,21 +136,21 @@ def _csv_types(file: FileStamp, text: Sequence[str], dialect: Dialect) -> tuple[
     Whole numbers may be followed by decimals and no value by numbers: all are float64. Dates stay as they are written.
     """
     refuse_header(file, file.path, dialect.delimiter)
+    types = {}
     with _csv_errors(file.path, ()):
         raw = file.system.open_input_file(file.path)
         first = _open_csv(raw, file.path, dialect, column_types=dict.fromkeys(text, pa.string())).read_next_batch()
-    types = {}
-    for field, column in zip(first.schema, first.columns, strict=True):
-        kind = field.type
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
-            types[field.name] = pa.float64()
-        elif pa.types.is_boolean(kind):
-            types[field.name] = kind
-        elif pa.types.is_binary(kind):
-            raise FileFormatError(f"{file.path} is not UTF-8: save it as UTF-8")
-        else:
-            types[field.name] = DICTIONARY if _repeats(column) else pa.string()
+        for field, column in zip(first.schema, first.columns, strict=True):
+            types[field.name] = _wide_type(field.type, column, file.path)
     return first.schema.names, types
+
+
+def _wide_type(kind: pa.DataType, column: pa.Array, path: str) -> pa.DataType:
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
+        return pa.float64()
+    if pa.types.is_binary(kind):
+        raise FileFormatError(f"{path} is not UTF-8: save it as UTF-8")
+    return kind if pa.types.is_boolean(kind) else DICTIONARY if _repeats(column) else pa.string()
 
 
 def _open_csv(raw: Any, path: str, dialect: Dialect, **options: Any) -> Any:
@@ -169,16 +170,24 @@ def _csv_errors(path: str, names: Sequence[str]) -> Iterator[None]:
         try:
             yield
         except pa.ArrowInvalid as error:
-            if "straddling object" in str(error):
-                raise FileFormatError(
-                    f"{path} has a row of more than {CSV_BLOCK >> 20} MiB: close the quote that is left open in it"
-                ) from None
+            _refuse_row(path, str(error))
             found = CONVERSION.search(str(error))
             if found is None or found[2] not in ("double", "bool"):
                 raise
             expected = "numbers" if found[2] == "double" else "true or false"
             column = names[int(found[1])]
             raise ValueError(f"column {column!r} of {path} should hold {expected}, got {found[3]!r}") from None
+
+
+def _refuse_row(path: str, message: str) -> None:
+    """Raise FileFormatError with one sentence for a row that cannot be read."""
+    if "straddling object" in message:
+        sentence = f"{path} has a row of more than {CSV_BLOCK >> 20} MiB: close the quote that is left open in it"
+        raise FileFormatError(sentence) from None
+    found = RAGGED.search(message)
+    if found is not None:
+        sentence = f"{path} has a row of {found[2]} values, and its header has {found[1]}: {found[3][:80]!r}"
+        raise FileFormatError(sentence) from None
 
 
 def _from_parquet(files: Sequence[FileStamp], name: str, columns: Sequence[str] | None) -> RowReader:
