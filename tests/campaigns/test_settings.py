@@ -5,7 +5,7 @@ from datetime import UTC, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from armful import policies
@@ -175,15 +175,15 @@ def test_every_key_of_the_file_arrives(folder):
 
 
 def test_what_is_left_out_has_its_default():
-    settings = parse_settings(SMALL, ".")
-    assert settings.store == "sqlite:///ledger.sqlite"
-    assert (settings.source, settings.seed, settings.delimiter) == (None, 0, ",")
-    assert settings.choose == ChooseSettings(k=10)
-    assert settings.outcomes == OutcomeSettings(reward="bought", id="customer_id")
-    assert settings.holdout == HoldoutSettings()
-    assert settings.learning == LearningSettings()
-    assert settings.features.intercept
-    assert settings.policy == PolicySettings(kind="CappedC2UCB", options={"cap": 1.0})
+    found = parse_settings(SMALL, ".")
+    assert found.store == "sqlite:///ledger.sqlite"
+    assert (found.source, found.seed, found.delimiter) == (None, 0, ",")
+    assert found.choose == ChooseSettings(k=10)
+    assert found.outcomes == OutcomeSettings(reward="bought", id="customer_id")
+    assert found.holdout == HoldoutSettings()
+    assert found.learning == LearningSettings()
+    assert found.features.intercept
+    assert found.policy == PolicySettings(kind="CappedC2UCB", options={"cap": 1.0})
 
 
 @pytest.mark.parametrize(
@@ -542,6 +542,8 @@ VALUES = st.one_of(
 )
 
 
+@pytest.mark.slow
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_value_under_any_key_is_taken_or_noted_and_never_raises_anything_else(data):
     lines = FULL.replace('"opted-out.csv"', "").replace('  "vip.csv",\n', "").splitlines()

@@ -3,7 +3,8 @@
 import tomllib
 from datetime import date
 
-from hypothesis import given
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from armful.campaigns._toml_lines import key_lines
@@ -129,6 +130,8 @@ def written(value, draw):
     return toml_string(value) if isinstance(value, str) else str(value).lower()
 
 
+@pytest.mark.slow
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), st.dictionaries(KEYS, VALUES, max_size=4), st.dictionaries(KEYS, VALUES, max_size=3))
 def test_every_value_of_a_document_has_a_line_on_which_its_key_stands(data, top, table):
     # A key of the table may not be one of the top, so the table has a name that no key has.
@@ -144,6 +147,8 @@ def test_every_value_of_a_document_has_a_line_on_which_its_key_stands(data, top,
             assert toml_key(path[-1]) in text.split("\n")[line - 1]
 
 
+@pytest.mark.slow
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(KEYS, max_size=4))
 def test_texts_are_written_so_that_they_are_read_back_from_one_line(texts):
     assert tomllib.loads(f"x = {toml_list(texts)}")["x"] == texts
