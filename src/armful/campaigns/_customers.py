@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from armful.campaigns._row_progress import with_progress
 from armful.campaigns._rows import open_rows
 from armful.campaigns.features import FeatureRecipe
-from armful.campaigns.holdout import SHARES, share_of, uniforms
+from armful.campaigns.holdout import SHARES, shares_at, uniforms
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray, IntArray
 from armful.constraints._groups import Groups
@@ -23,19 +23,19 @@ Ids = NDArray[np.str_]
 
 
 class IdSet:
-    """A set of ids that finds which of many ids are in it."""
+    """A set of ids that finds which of many ids are in it, by their `uniforms` of a key."""
 
-    def __init__(self, ids: Iterable[Ids]) -> None:
-        self._ids = np.unique(np.concatenate([np.zeros(0, dtype="U1"), *ids]))
-        self._keys = uniforms(self._ids, "")
-        order = np.argsort(self._keys, kind="stable")
-        self._keys, self._ids = self._keys[order], self._ids[order]
+    def __init__(self, ids: Iterable[Ids], key: str) -> None:
+        distinct = np.unique(np.concatenate([np.zeros(0, dtype="U1"), *ids]))
+        keys = uniforms(distinct, key)
+        order = np.argsort(keys, kind="stable")
+        self._keys, self._ids = keys[order], distinct[order]
 
     def __len__(self) -> int:
         return self._ids.size
 
     def holds(self, ids: Ids, keys: FloatArray) -> NDArray[np.bool_]:
-        """Return which of some ids are in the set, `(n,)`; keys: their `uniforms` of the key `""`."""
+        """Return which of some ids are in the set, `(n,)`; keys: their `uniforms` of the set's key."""
         if not self._ids.size:
             return np.zeros(ids.size, dtype=bool)
         place = np.minimum(np.searchsorted(self._keys, keys), self._ids.size - 1)
@@ -157,9 +157,8 @@ class _Columns:
         settings = self._settings
         texts = as_ids(batch.column(settings.id), settings.id, self._n)
         ids = np.asarray(texts.to_numpy(zero_copy_only=False), dtype=np.str_)
-        keys = uniforms(ids, "")
-        holdout = settings.holdout
-        shares = share_of(ids, settings.name, holdout=holdout.share, no_contact=holdout.no_contact)
+        keys = uniforms(ids, settings.name)
+        shares = shares_at(keys, holdout=settings.holdout.share, no_contact=settings.holdout.no_contact)
         self._ids.append(texts)
         self._keys.append(keys)
         self._shares.append(shares)

@@ -26,8 +26,8 @@ def customers_of_round(
     """Read the customers of a round, without those who rest or are excluded; path: for the table of their features."""
     rest = range(max(1, number - settings.choose.rest), number)
     resting = [ledger.ids_chosen(rest)] if rest else []
-    excluded = IdSet([*resting, *_read_ids(settings.choose.exclude, settings)])
-    required = IdSet(_read_ids(settings.choose.require, settings))
+    excluded = IdSet([*resting, *_read_ids(settings.choose.exclude, settings)], settings.name)
+    required = IdSet(_read_ids(settings.choose.require, settings), settings.name)
     return read_customers(source, settings, recipe, path, excluded=excluded, required=required, progress=progress)
 
 

@@ -53,6 +53,11 @@ def share_of(ids: ArrayLike, campaign: str, *, holdout: float, no_contact: float
     >>> share_of(["anna", "bert", "4711"], "autumn", holdout=0.5)
     array([0, 0, 0], dtype=uint8)
     """
+    return shares_at(uniforms(ids, campaign), holdout=holdout, no_contact=no_contact)
+
+
+def shares_at(u: FloatArray, *, holdout: float, no_contact: float) -> NDArray[np.uint8]:
+    """Return the shares of people from their `uniforms`; the arguments are those of `share_of`."""
     checks.probability("holdout", holdout, zero_and_one=True)
     checks.probability("no_contact", no_contact, zero_and_one=True)
     if holdout + no_contact >= 1:
@@ -60,7 +65,6 @@ def share_of(ids: ArrayLike, campaign: str, *, holdout: float, no_contact: float
             f"holdout and no_contact must leave somebody to choose from, got {holdout!r} and {no_contact!r}; "
             "their sum must be below 1"
         )
-    u = uniforms(ids, campaign)
     shares = np.zeros(u.size, dtype=np.uint8)
     shares[u < holdout] = HOLDOUT
     shares[u >= 1 - no_contact] = NO_CONTACT
