@@ -161,20 +161,10 @@ def _(status: Status) -> None:
         f"{status.n_observations:,.0f} outcomes learned, {status.outstanding:,} outstanding"
     )
     if status.rounds:
-        columns = [
-            "round",
-            "chosen",
-            "closes",
-            "people",
-            "came",
-            "assumed",
-            "outstanding",
-            "model",
-            "holdout",
-            "exploring",
-        ]
+        columns = ["round", "chosen", "closes", "came", "open", "assumed", "model", "holdout", "explore"]
         draw(columns, [_round_row(round_) for round_ in status.rounds])
-        typer.echo("model and holdout: mean outcome so far; exploring: chosen to learn more, not for the estimate")
+        typer.echo("outcomes that came, that may still come, and that are assumed since the window has closed;")
+        typer.echo("mean outcome of those chosen by the model, and of the holdout; share chosen to learn more")
     if status.coefficients:
         draw(
             ["feature", "effect", "from", "to"],
@@ -184,16 +174,16 @@ def _(status: Status) -> None:
 
 
 def _round_row(round_: RoundStatus) -> Sequence[str]:
+    is_complete = round_.closed or not round_.outstanding  # before, good outcomes may come sooner than bad ones
+    means = (round_.mean_chosen, round_.mean_holdout)
     return [
         str(round_.number),
         date(round_.chosen_at),
         "closed" if round_.closed else date(round_.closes_at),
-        f"{round_.n:,}",
         f"{round_.came:,}",
-        f"{round_.assumed:,}",
         f"{round_.outstanding:,}",
-        number(round_.mean_chosen),
-        number(round_.mean_holdout),
+        f"{round_.assumed:,}",
+        *(number(mean) if is_complete else "-" for mean in means),
         percent(round_.exploring),
     ]
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Literal
 
 from rich import box
 from rich.console import Console
@@ -11,18 +12,17 @@ from rich.text import Text
 
 
 def draw(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = True) -> None:
-    """Print a table; all but its first column are numbers, or texts, which are folded where they are too wide."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=1000)  # a file or a pipe has no width that a table must fit
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    """Print a table of numbers, with names in the first column, or of texts, which are folded if they are too wide."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for index, column in enumerate(columns):
-        text = Text(printable(column))
-        table.add_column(
-            text, justify="right" if index and numbers else "left", no_wrap=index > 0 and numbers, overflow="fold"
-        )
+        justify: Literal["right", "left"] = "right" if index and numbers else "left"
+        table.add_column(Text(printable(column)), justify=justify, no_wrap=numbers, overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
+    console = Console(highlight=False)
+    if numbers or not console.is_terminal:  # digits are never cut off, and a file has no width that a table must fit
+        unlimited = console.options.update(max_width=10_000)
+        console.width = max(console.width, console.measure(table, options=unlimited).maximum)
     console.print(table)
 
 
