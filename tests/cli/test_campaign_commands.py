@@ -91,8 +91,8 @@ def test_choose_records_a_round_and_writes_its_list(begun, tmp_path):
 
 
 def test_a_dry_run_records_nothing_and_names_the_command_that_does(begun, tmp_path):
-    done = begun.works("choose", "autumn", "customers.csv", "--dry-run", "--key", "week 2")
-    assert last_line(done) == "next: armful choose autumn customers.csv --key 'week 2'"
+    done = begun.works("choose", "autumn", "customers.csv", "--dry-run", "--key", "week 2", "--now", day(9))
+    assert last_line(done) == f"next: armful choose autumn customers.csv --key 'week 2' --now {day(9)}"
     assert not (tmp_path / "autumn" / "rounds" / "002").exists()
     assert len(begun.works("status", "autumn", "--json").json["rounds"]) == 1
 

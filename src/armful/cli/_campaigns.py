@@ -99,7 +99,8 @@ def choose(
     """
     with _work(), _campaign(name, which, now) as campaign:
         done = campaign.choose(file, key=key, out=out, dry_run=dry_run, progress=_at_a_terminal())
-        again = ["--key", key] if key else []
+        given = {"--key": key, "--out": out, "--now": now}
+        again = [word for option, value in given.items() if value is not None for word in (option, str(value))]
         then = ["choose", name, str(file), *again] if dry_run else ["learn", name, "outcomes.csv"]
         _tell(done, as_json, *then, which=which)
 
