@@ -50,7 +50,7 @@ def init_campaign(
     delimiter: str | None = None,
     name: str | None = None,
 ) -> InitResult:
-    """Look at a file of customers and write the settings of a campaign with comments.
+    r"""Look at a file of customers and write the settings of a campaign with comments.
 
     Parameters
     ----------
@@ -81,6 +81,22 @@ def init_campaign(
         If no column can be the id, or an option is wrong.
     FileFormatError
         If the file of customers cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     source = Path(folder, "customers.csv")
+    ...     rows = [f"{i},{20 + i % 50},{'north' if i % 3 else 'south'}" for i in range(200)]
+    ...     _ = source.write_text("\n".join(["customer_id,age,region", *rows]))
+    ...     result = init_campaign(Path(folder, "autumn"), source)
+    ...     print("\n".join(result.explanations))
+    200 rows with 3 columns
+    id: customer_id, which differs in every row
+    numbers: age
+    categories: region
+    k = 20 contacts in a round: a tenth of the customers, at most 1,000
+    cap = 1: right for yes or no, 1 or 0; for amounts, a number that no mean reward exceeds
     """
     folder, source = Path(folder), Path(source)
     path = folder / FILE_NAME
