@@ -80,7 +80,7 @@ def date_writing(column: pa.Array) -> str | None:
 
 
 def _parsed(column: pa.Array, name: str, written: str) -> pa.Array:
-    column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
+    column = pc.replace_with_mask(column, pc.equal(column, ""), pa.scalar(None, column.type))
     parsed = _as_moments(column, written)
     if parsed is None:
         wrong = next(text for text in column.drop_null() if _as_moments(pa.array([text]), written) is None)
@@ -106,7 +106,12 @@ def _decoded(column: pa.Array) -> pa.Array:
 
 def _without_views(column: pa.Array) -> pa.Array:
     """Return string views, which polars gives and few kernels of pyarrow take, as strings."""
-    return column.cast(pa.string()) if str(column.type) == "string_view" else column
+    if str(column.type) != "string_view":
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowNotImplementedError:  # before pyarrow 18
+        return pa.array(column.to_pylist(), type=pa.string())
 
 
 def _is_string(kind: pa.DataType) -> bool:
@@ -115,6 +120,7 @@ def _is_string(kind: pa.DataType) -> bool:
 
 def _strings(values: pa.Array, name: str) -> pa.Array:
     """Return the distinct values of a column as strings."""
+    values = _without_views(values)
     if _is_string(values.type):
         return values
     if pa.types.is_floating(values.type):
