@@ -288,6 +288,13 @@ def test_a_mistake_is_named_with_its_line(old, new, sentence):
     assert int(re.match(r"line (\d+): ", found[0])[1]) in lines
 
 
+def test_settings_from_a_store_do_not_need_their_files(folder):
+    assert parse_settings(FULL, None).choose == parse_settings(FULL, folder).choose
+    assert problems(SMALL.replace("k = 10", "k = 10\nexclude = [3]"), None) == [
+        "line 5: choose.exclude must be a file, in quotes, got 3"
+    ]
+
+
 @pytest.mark.parametrize(
     ("quotas", "sentence"),
     [

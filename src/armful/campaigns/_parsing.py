@@ -34,7 +34,7 @@ AT_ONCE = "at once"
 WINDOW_CLOSES = "when the window closes"
 
 
-def parse_root(root: Section, folder: Path, content: str) -> Settings:
+def parse_root(root: Section, folder: Path | None, content: str) -> Settings:
     """Return the settings of a file; some are stand-ins if there are mistakes."""
     id = root.need("id", COLUMN, "")
     outcomes = _outcomes(root.section("outcomes", OUTCOME_KEYS), id)
@@ -48,7 +48,7 @@ def parse_root(root: Section, folder: Path, content: str) -> Settings:
         policy=parse_policy(root.section("policy")),
         holdout=_holdout(root.section("holdout", HOLDOUT_KEYS)),
         learning=_learning(root.section("learning", LEARNING_KEYS)),
-        folder=folder,
+        folder=folder or Path(),
         text=content,
         source=root.get("source", text("the name of a file, in quotes"), "") or None,
         seed=root.get("seed", whole(0), 0),
