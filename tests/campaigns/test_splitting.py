@@ -170,8 +170,80 @@ def test_what_cannot_be_met_is_named(k, quotas, sentence):
         split_round(k, shares, quotas)
 
 
-def test_columns_that_cross_are_refused():
+@st.composite
+def crossing_rounds(draw):
+    n = draw(st.integers(1, 30))
+    columns = [np.array(draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))) for _ in range(2)]
+    shares = np.array(draw(st.lists(st.sampled_from([0, 0, 0, 1, 2]), min_size=n, max_size=n)), dtype=np.uint8)
+    quotas = []
+    for column, groups in zip(("region", "age"), columns, strict=True):
+        least = draw(st.lists(st.integers(0, 2), min_size=3, max_size=3))
+        more = draw(st.lists(st.integers(0, 5), min_size=3, max_size=3))
+        quotas.append(quota(column, groups, least, np.add(least, more)))
+    return draw(st.integers(1, 12)), shares, quotas, draw(st.floats(0, 1, exclude_max=True))
+
+
+def some_set(quotas, people, total, at_least, at_most):
+    """Whether some set of so many people keeps the bounds: by trying all numbers of people from each combination."""
+    cells, sizes = np.unique(np.stack([each.groups[people] for each in quotas], axis=1), axis=0, return_counts=True)
+    low = [np.array(bound) for bound in at_least]
+    high = [np.array(bound) for bound in at_most]
+
+    def possible(i, left, taken):
+        if i == len(cells):
+            return left == 0 and all(np.all(t >= bound) for t, bound in zip(taken, low, strict=True))
+        for count in range(min(int(sizes[i]), left) + 1):
+            now = [t.copy() for t in taken]
+            for t, group in zip(now, cells[i], strict=True):
+                t[group] += count
+            if all(np.all(t <= bound) for t, bound in zip(now, high, strict=True)) and possible(
+                i + 1, left - count, now
+            ):
+                return True
+        return False
+
+    return possible(0, total, [np.zeros(3, dtype=int), np.zeros(3, dtype=int)])
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(crossing_rounds())
+def test_parts_of_columns_that_cross_are_feasible_exactly_when_the_whole_is(case):
+    k, shares, quotas, offset = case
+    contacts = np.flatnonzero(shares != 2)
+    whole = [each.at_least for each in quotas], [each.at_most for each in quotas]
+    if not some_set(quotas, contacts, k, *whole):
+        with pytest.raises(InfeasibleError):
+            split_round(k, shares, quotas, offset=offset)
+        return
+    split = split_round(k, shares, quotas, offset=offset)
+    assert split.k[:2].sum() == k
+    for each, low, high in zip(quotas, split.at_least, split.at_most, strict=True):
+        assert np.all(low[:, :2].sum(axis=1) >= each.at_least)
+        assert np.all(high[:, :2].sum(axis=1) <= each.at_most)
+    for share in range(3):
+        low, high = ([bound[:, share] for bound in bounds] for bounds in (split.at_least, split.at_most))
+        assert some_set(quotas, np.flatnonzero(shares == share), int(split.k[share]), low, high)
+
+
+def test_columns_that_cross_are_split_pro_rata():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    shares = rng.choice([0, 1, 2], n, p=[0.85, 0.1, 0.05]).astype(np.uint8)
+    regions, ages = (
+        quota("region", rng.integers(0, 4, n), [100] * 4, [400] * 4),
+        quota("age", rng.integers(0, 5, n), [50] * 5, [300] * 5),
+    )
+    split = split_round(1000, shares, [regions, ages])
+    assert split.k.tolist() == pytest.approx([895, 105, 53], abs=12)
+    assert split.at_most[0][:, 1].tolist() == pytest.approx([42] * 4, abs=6)
+    assert split.at_least[1][:, 1].tolist() == pytest.approx([5] * 5, abs=3)
+
+
+def test_columns_that_cross_and_contradict_each_other_are_named():
     shares = np.zeros(4, dtype=np.uint8)
-    crossing = [quota("region", [0, 0, 1, 1], [0, 0], [9, 9]), quota("age", [0, 1, 0, 1], [0, 0], [9, 9])]
-    with pytest.raises(ValueError, match="every group must lie within one region"):
+    crossing = [quota("region", [0, 0, 1, 1], [2, 0], [2, 0]), quota("age", [0, 1, 0, 1], [0, 2], [0, 2])]
+    with pytest.raises(
+        InfeasibleError, match="no 2 people keep the quotas of region and age together, though each can"
+    ):
         split_round(2, shares, crossing)

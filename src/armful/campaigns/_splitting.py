@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armful import checks
+from armful.campaigns._crossing_quotas import contacts_by_cell
 from armful.campaigns.holdout import CHOSEN, HOLDOUT, NO_CONTACT, SHARES
 from armful.checks import IntArray
 from armful.errors import InfeasibleError
@@ -67,7 +69,8 @@ def split_round(k: int, shares: NDArray[np.uint8], quotas: Sequence[GroupQuota] 
     shares : ndarray of uint8, shape (n_people,)
         The share of each person who may be picked, from `share_of`.
     quotas : sequence of GroupQuota
-        Columns whose groups nest: each group of a column lies within one group of the column before.
+        If each group of a column lies within one group of the column before, the split takes one pass. Columns that
+        cross need an integer program over the combinations of their groups.
     offset : float, default 0.5
         Which parts are rounded up: 0.5 rounds the parts of one column so that their sums are nearest to pro rata. A
         number drawn anew from 0 to 1 in each round gives every group its exact part in the long run, so small groups
@@ -95,8 +98,10 @@ def split_round(k: int, shares: NDArray[np.uint8], quotas: Sequence[GroupQuota] 
     ([[1, 1, 0], [0, 0, 0]], [[3, 1, 0], [1, 1, 0]])
     """
     checks.count("k", k)
+    if not _nest(quotas):
+        return _split_crossing(k, shares, quotas, offset)
     groups, n_groups = (quotas[-1].groups, len(quotas[-1].labels)) if quotas else (np.zeros(shares.size, np.int64), 1)
-    sizes = np.bincount(groups * len(SHARES) + shares, minlength=n_groups * len(SHARES)).reshape(n_groups, len(SHARES))
+    sizes = _sizes(groups, n_groups, shares)
     low, high = np.zeros_like(sizes), sizes
     bounds = []
     for quota in reversed(quotas):  # from the finest groups to the coarsest
@@ -113,6 +118,48 @@ def split_round(k: int, shares: NDArray[np.uint8], quotas: Sequence[GroupQuota] 
     picked = _parts(np.array([k]), sizes, low, high, offset)
     at_least, at_most = zip(*reversed(bounds), strict=True) if bounds else ((), ())
     return Split(k=picked[0], at_least=at_least, at_most=at_most)
+
+
+def _split_crossing(k: int, shares: NDArray[np.uint8], quotas: Sequence[GroupQuota], offset: float) -> Split:
+    """Return the split if groups cross.
+
+    Contacts of each combination of groups that keep all quotas are found first and split; then bounds around them.
+    """
+    for quota in quotas:
+        split_round(k, shares, [quota], offset=offset)  # a quota that alone cannot be met is named
+    key = np.zeros(shares.size, dtype=np.int64)
+    for quota in quotas:
+        key = np.unique(key * len(quota.labels) + quota.groups, return_inverse=True)[1]
+    n_cells = int(key.max(initial=-1)) + 1
+    sizes = _sizes(key, n_cells, shares)
+    group_of_cell = [_parents(key, n_cells, quota) for quota in quotas]
+    bounds = [(groups, quota.at_least, quota.at_most) for groups, quota in zip(group_of_cell, quotas, strict=True)]
+    contacts = contacts_by_cell(k, _contacts(sizes), bounds)
+    if contacts is None:
+        columns = " and ".join(quota.column for quota in quotas)
+        raise InfeasibleError(f"no {k} people keep the quotas of {columns} together, though each can be kept alone")
+    picked = _parts(contacts, sizes, np.zeros_like(sizes), sizes, offset)
+    at_least, at_most = [], []
+    for quota, groups in zip(quotas, group_of_cell, strict=True):
+        people, taken = (_summed(counts, groups, len(quota.labels)) for counts in (sizes, picked))
+        at_least.append(_parts(quota.at_least, people, np.zeros_like(people), taken, offset))
+        at_most.append(_parts(np.minimum(quota.at_most, _contacts(people)), people, taken, people, offset))
+    return Split(k=picked.sum(axis=0), at_least=tuple(at_least), at_most=tuple(at_most))
+
+
+def _sizes(groups: IntArray, n_groups: int, shares: NDArray[np.uint8]) -> IntArray:
+    """Return the people of each group in each share, `(n_groups, 3)`."""
+    counts = np.bincount(groups * len(SHARES) + shares, minlength=n_groups * len(SHARES))
+    return counts.reshape(n_groups, len(SHARES))
+
+
+def _nest(quotas: Sequence[GroupQuota]) -> bool:
+    """Return whether each group of a column lies within one group of the column before."""
+    for coarse, fine in pairwise(quotas):
+        parents = _parents(fine.groups, len(fine.labels), coarse)
+        if not np.array_equal(parents[fine.groups], coarse.groups):
+            return False
+    return True
 
 
 def _whole(quota: GroupQuota, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
@@ -162,10 +209,6 @@ def _parents(groups: IntArray, n_groups: int, quota: GroupQuota) -> IntArray:
     """Return the group of the quota in which each of the finer groups lies, `(n_groups,)`."""
     parents = np.zeros(n_groups, dtype=np.int64)
     parents[groups] = quota.groups
-    if not np.array_equal(parents[groups], quota.groups):
-        raise ValueError(
-            f"every group must lie within one {quota.column}; quotas of columns that cross cannot be split"
-        )
     return parents
 
 
