@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -18,12 +18,15 @@ from armful.campaigns._customers import fit_recipe
 from armful.campaigns._eligible import customers_of_round
 from armful.campaigns._fold import Folded, fold, read_round
 from armful.campaigns._lists import list_path, publish, remove_from_list
+from armful.campaigns._opening import open_store
+from armful.campaigns._plan_records import PlanResult
+from armful.campaigns._plan_sample import plan_campaign
 from armful.campaigns._records import RoundRecord
 from armful.campaigns._results import Forgotten, Learned, Round, Status
 from armful.campaigns._standing import learning_notes, recipe_notes, round_status, status_notes
 from armful.campaigns._workspace import remove_abandoned, workspace
 from armful.campaigns.features import FeatureRecipe
-from armful.campaigns.settings import Settings, parse_settings, read_settings
+from armful.campaigns.settings import Settings
 from armful.ledger import Ledger, RoundInfo
 from armful.policies import Policy
 
@@ -82,15 +85,7 @@ class Campaign:
         LedgerError
             If the store cannot be opened.
         """
-        if "://" in str(where):
-            url = str(where)
-            ledger = Ledger.open(url, name or _only_campaign(url))
-            return cls(
-                parse_settings(ledger.settings, Path(), where=f"the settings of {ledger.name}"), ledger, None, now
-            )
-        folder = Path(where)
-        settings = read_settings(folder / "campaign.toml")
-        ledger = Ledger.open(store_url(settings), settings.name, create=True, settings=settings.text)
+        settings, ledger, folder = open_store(where, name)
         return cls(settings, ledger, folder, now)
 
     def close(self) -> None:
@@ -281,6 +276,35 @@ class Campaign:
             notes=status_notes(rounds),
         )
 
+    def plan(
+        self,
+        *,
+        rounds: int = 8,
+        every: timedelta = timedelta(days=7),
+        base_rate: float | None = None,
+        progress: bool = False,
+    ) -> PlanResult:
+        """Simulate the campaign on its own customers: what it can learn and show before it is launched.
+
+        Parameters
+        ----------
+        rounds : int, default 8
+            How many rounds are planned.
+        every : timedelta
+            The time from one round to the next, a week if not given.
+        base_rate : float, optional
+            The mean reward of a contact chosen at random; a tenth of the cap if not given.
+        progress : bool
+            Whether to draw progress bars on standard error.
+
+        Returns
+        -------
+        PlanResult
+        """
+        return plan_campaign(
+            self.settings, self.recipe, rounds=rounds, every=every, base_rate=base_rate, progress=progress
+        )
+
     def records(self) -> Iterator[RoundRecord]:
         """Yield each round with its people and their outcomes so far."""
         now = self.now()
@@ -345,22 +369,6 @@ class Campaign:
 
     def _folded(self, policy: Policy) -> Folded:
         return fold(self.ledger, self.settings, policy.state.empty(), self.now())  # type: ignore[arg-type]
-
-
-def store_url(settings: Settings) -> str:
-    """Return the URL of the store; a relative SQLite file is in the campaign's folder."""
-    prefix = "sqlite:///"
-    if settings.store.startswith(prefix):
-        return prefix + str((settings.folder / settings.store.removeprefix(prefix)).resolve())
-    return settings.store
-
-
-def _only_campaign(url: str) -> str:
-    names = Ledger.campaigns(url)
-    if len(names) != 1:
-        there = ", ".join(map(repr, names)) or "none"
-        raise ValueError(f"give the name of the campaign, by name=...: the store has {there}")
-    return names[0]
 
 
 def _name_of(source: Any) -> str:
