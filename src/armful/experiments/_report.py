@@ -88,7 +88,7 @@ def cap_figure(reproduction: Reproduction) -> figures.Figure:
     lines = []
     for name in ("CappedC2UCB-paper", "CappedC2UCB"):
         points = [(f, r.mean, r.stderr) for f, r in reproduction.cap if r.policy == name and f is not None]
-        x, y, spread = (list(column) for column in zip(*points, strict=True))
+        x, y, spread = zip(*points, strict=True)
         lines.append(figures.Line(name, x, y, spread))
     (reference,) = (r for f, r in reproduction.cap if f is None)
     lines.append(figures.Line("C2UCB", x, [reference.mean] * len(x), [reference.stderr] * len(x), is_reference=True))
@@ -205,11 +205,7 @@ def bounds_table(reproduction: Reproduction) -> str:
         setting: theory.Setting = {"k": k, "rounds": T, "n_features": d, "length": instance.length, "ridge": float(d)}
         norm = float(np.linalg.norm(instance.theta(T)))
         radius = theory.beta(t=T, k=k, n_features=d, noise=1.0, norm=norm, length=instance.length, ridge=d, delta=DELTA)
-        measured = {
-            (kind, name): next(r.mean for r in reproduction.of(kind, name) if r.k == k)
-            for kind in KINDS
-            for name in ("C2UCB", "CappedC2UCB")
-        }
+        measured = {(r.environment, r.policy): r.mean for r in reproduction.paper if r.k == k}
         rows.append(
             [
                 f"k = {k}, T = {T}",
