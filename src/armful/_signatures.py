@@ -47,7 +47,7 @@ def explain_classes(names: Mapping[str, Any], *, leave_out: tuple[type, ...] = (
     leave_out: classes that armful makes in every round, where the explanation would cost time.
     """
     for name in names["__all__"]:
-        kind = names[name]
+        kind = names.get(name)  # None if it is imported when it is used
         if isinstance(kind, type) and kind not in leave_out and not getattr(kind, "_is_protocol", False):
             explain_arguments(kind)
 
