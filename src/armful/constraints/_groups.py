@@ -43,20 +43,15 @@ class Groups:
             return groups
         if isinstance(groups, np.ndarray) and groups.ndim != 1:
             raise ValueError(f"groups must be one label for each arm, got an array of shape {groups.shape}")
-        if isinstance(groups, np.ndarray) and groups.size == 0:
-            raise ValueError("groups must be one label for each arm, got none")
-        if isinstance(groups, np.ndarray) and groups.dtype.kind in "iubUS":
-            return cls(*numbered(groups))
-        numbers: dict[Hashable, int] = {}
         try:
-            coded = [numbers.setdefault(label, len(numbers)) for label in groups]
+            labels, of_arm = numbered(groups)
         except TypeError:
             raise ValueError("groups must be hashable labels, one for each arm") from None
-        if not coded:
+        if not labels:
             raise ValueError("groups must be one label for each arm, got none")
-        if any(label != label for label in numbers):  # noqa: PLR0124 - NaN, which equals nothing
+        if any(label != label for label in labels):  # noqa: PLR0124 - NaN, which equals nothing
             raise ValueError("groups must be labels that equal themselves, got NaN; name the arms without a group")
-        return cls(list(numbers), np.array(coded, dtype=np.int64))
+        return cls(labels, of_arm)
 
     def name(self, group: int) -> str:
         """Return what a group is called in errors, by its number."""

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
 from numpy.random import Generator
@@ -136,13 +135,10 @@ class Linear(RestrictableConstraint):
 
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:
         """Return the rows that have reached a bound, loosened by one; the first hundred."""
-        return islice(self._limits(check_indices(indices)), MOST_LIMITS)
-
-    def _limits(self, chosen: IntArray) -> Iterator[Limit]:
         rows = self._rows
-        sums, slack = rows.sums(chosen)
+        sums, slack = rows.sums(check_indices(indices))
         full, least = np.abs(sums - rows.upper) <= slack, np.abs(sums - rows.lower) <= slack
-        for i in np.flatnonzero(full | least).tolist():
+        for i in np.flatnonzero(full | least)[:MOST_LIMITS].tolist():
             words = "exactly" if full[i] and least[i] else "at most" if full[i] else "at least"
             bound = rows.upper[i] if full[i] else rows.lower[i]
             upper, lower = rows.upper.copy(), rows.lower.copy()

@@ -4,7 +4,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -71,9 +70,7 @@ class NestedQuotas(BoundedGroups):
         """Return the groups of all levels and the total that have reached a bound, each loosened by one."""
         chosen = check_indices(indices)
         for end, bound, groups in self._binding(chosen):
-            given: dict[str, dict[str, Any]] = {
-                name: dict(self.options[name] or {}) for name in ("at_least", "at_most")
-            }
+            given = {option: dict(self.options[option] or {}) for option in ("at_least", "at_most")}
             for depth, group in groups:
                 for option, bounds in self._levels[depth].loosened(group, end).items():
                     given[option][self._levels[depth].groups.kind] = bounds

@@ -23,10 +23,6 @@ class BoundedGroups(RankedConstraint):
     """The base class of `Quotas` and `NestedQuotas`; `_levels` from the finest groups to the coarsest."""
 
     _levels: Sequence[Level]
-    _least: int
-    _most: int
-    _low: int
-    _high: int
 
     @property
     def k(self) -> int:

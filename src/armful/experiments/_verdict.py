@@ -31,11 +31,9 @@ def verdict(reproduction: Reproduction) -> list[str]:
 def observed(reproduction: Reproduction) -> str:
     """Return what was observed at the largest size for the paper's own policies."""
     k = max(reproduction.protocol.sizes)
-    of_paper = {
-        kind: [r for r in reproduction.of(kind) if r.k == k and r.policy != OURS] for kind in ("grouped", "uniform")
-    }
-    grouped_as_expected, grouped = _lowest_is_the_papers(of_paper["grouped"])
-    uniform_as_expected, uniform = _almost_the_same(of_paper["uniform"])
+    on_grouped, on_uniform = ([r for r in reproduction.of(kind) if r.k == k and r.policy != OURS] for kind in KINDS)
+    grouped_as_expected, grouped = _lowest_is_the_papers(on_grouped)
+    uniform_as_expected, uniform = _almost_the_same(on_uniform)
     begin = ("This was not observed", "Half of this was observed", "This was observed")[
         grouped_as_expected + uniform_as_expected
     ]

@@ -112,7 +112,7 @@ class ArmsContract:
         X = np.abs(self._rows(rng))
         arms, policy = self.arms(X), C2UCB(n_features=self.n_features, ridge=1.0, radius=0.0, seed=5)
         policy.learn(np.eye(self.n_features), -np.ones(self.n_features))
-        choice = self._expect_same_choice(policy, arms, X, AtMost(7), rng, learn=False)
+        choice = self._expect_same_choice(policy, arms, X, AtMost(7), rng)
         assert len(choice) == 0, f"{choice.indices} were chosen, whose scores are {choice.scores}"
 
     # -- learning ------------------------------------------------------------------------------------
@@ -173,8 +173,6 @@ class ArmsContract:
         constraint: RankedConstraint,
         rng: Generator,
         caps: FloatArray | None = None,
-        *,
-        learn: bool = True,
     ) -> Choice:
         """Choose, compare everything with scoring all rows in one array, and learn rewards from an allowed set."""
         twin = copy.deepcopy(policy)
@@ -198,7 +196,6 @@ class ArmsContract:
         assert X.flags.writeable, f"{what}: choosing made the rows that were given read-only"
         generators = [each.rng.bit_generator.state for each in (policy, twin)]  # type: ignore[union-attr]
         assert generators[0] == generators[1], f"{what}: the generator is left in another state"
-        if learn:
-            rewards = choice.features[:, 0] + rng.standard_normal(len(choice))
-            policy.learn(choice, 0.1 * rewards)  # below the caps
+        rewards = choice.features[:, 0] + rng.standard_normal(len(choice))
+        policy.learn(choice, 0.1 * rewards)  # below the caps
         return choice

@@ -87,7 +87,7 @@ class PolicyContract:
         _expect_same_choices(*(self._run(seed=3, rounds=20) for _ in range(2)))
 
     def test_equal_arms_are_chosen_equally_often(self) -> None:
-        """Whatever their index. False alarms: one in a million, for any seed (Chernoff, summed over the arms)."""
+        """Whatever their index. False alarms: one in a million, for any seed (summed over the arms)."""
         draws = 300
         for n_arms, k in ((2, 1), (13, 1), (8, 3)):
             policy = self._experienced(seed=4)
@@ -116,8 +116,6 @@ class PolicyContract:
         arms = rng.standard_normal((10, self.n_features))
         expected = at_once.scores(arms, k=3)
         for policy, how in ((one_by_one, "one by one"), (merged, "in merged shards")):
-            for name in ("theta", "n", "squared_norms", "log_det_gain", "residual"):
-                expect_close(getattr(policy.state, name), getattr(at_once.state, name), f"{name} learned {how}")
             expect_close(policy.scores(arms, k=3), expected, f"scores after learning {how}", tolerance=1e-8)
 
     def test_a_batch_of_repetitions_scores_as_each_alone(self) -> None:
