@@ -1,5 +1,6 @@
-"""Campaigns: rounds chosen from files, outcomes that come late, a model that survives, a report. Extra `[campaigns]`."""
+"""Campaigns: rounds chosen from files, outcomes that come late, a report; needs `pip install 'armful[campaigns]'`."""
 
+from armful._signatures import explain_arguments
 from armful.campaigns._records import RoundRecord
 from armful.campaigns._results import Coefficient, Forgotten, Learned, Round, RoundStatus, Status
 from armful.campaigns.campaign import Campaign
@@ -19,3 +20,5 @@ __all__ = [
     "Status",
     "read_settings",
 ]
+
+explain_arguments(Campaign)

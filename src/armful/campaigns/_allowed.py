@@ -162,7 +162,7 @@ def _by_rank(
     if len(levels) == 1:
         (name,) = levels
         return Quotas(levels[name], at_least=lows[name], at_most=highs[name], total=k)
-    return NestedQuotas(levels, at_least=lows, at_most=highs, total=k)  # type: ignore[arg-type]
+    return NestedQuotas(levels, at_least=lows, at_most=highs, total=k)
 
 
 def _probabilities(

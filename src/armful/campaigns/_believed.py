@@ -19,7 +19,7 @@ def coefficients(policy: Policy, names: list[str]) -> list[Coefficient]:
     d = policy.n_features
     scale = 1 / np.sqrt(d)
     theta = np.asarray(policy.state.theta) * scale
-    errors = estimated_noise(policy.state) * policy.state.width(np.eye(d)) * scale
+    errors = estimated_noise(policy.state) * policy.state.mean_and_width(np.eye(d))[1] * scale
     order = np.argsort(-np.abs(theta), kind="stable")
     return [
         Coefficient(

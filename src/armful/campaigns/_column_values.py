@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from armful.checks import FloatArray
+from armful.checks import LARGEST, FloatArray
 
 DOTTED = "%d.%m.%Y"
 ISO = "ISO 8601"
@@ -15,7 +15,7 @@ DAY = 86_400_000_000
 
 
 def numbers(column: pa.Array, name: str) -> FloatArray:
-    """Return a column of numbers, `(n,)`, NaN where the value is missing or infinite."""
+    """Return a column of numbers, `(n,)`, NaN where the value is missing, infinite or beyond `checks.LARGEST`."""
     column = _decoded(column)
     kind = column.type
     if pa.types.is_null(kind):
@@ -25,21 +25,25 @@ def numbers(column: pa.Array, name: str) -> FloatArray:
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise ValueError(f"column {name!r} should hold numbers, got {_example(column)}")
     values = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-    finite = np.isfinite(values)
-    return values if finite.all() else np.where(finite, values, np.nan)
+    usable = np.abs(values) <= LARGEST
+    return values if usable.all() else np.where(usable, values, np.nan)
 
 
 def texts(column: pa.Array, name: str) -> pa.Array:
     """Return a column as strings, plain or dictionary-encoded: 7 and 7.0 are "7", true is "true"."""
+    column = _without_views(column)
     kind = column.type
     if pa.types.is_dictionary(kind):
         words = _strings(column.dictionary, name)
         return column if words is column.dictionary else pa.DictionaryArray.from_arrays(column.indices, words)
     if _is_string(kind):
         return column
-    if pa.types.is_null(kind):
+    if pa.types.is_null(kind) or pa.types.is_boolean(kind):
         return column.cast(pa.string())
-    return texts(column.dictionary_encode(), name)
+    try:
+        return texts(column.dictionary_encode(), name)
+    except pa.ArrowNotImplementedError:  # lists and the like
+        raise ValueError(f"column {name!r} should hold texts or numbers, got {kind}") from None
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -76,7 +80,7 @@ def date_writing(column: pa.Array) -> str | None:
 
 
 def _parsed(column: pa.Array, name: str, written: str) -> pa.Array:
-    column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
+    column = pc.replace_with_mask(column, pc.equal(column, ""), pa.scalar(None, column.type))
     parsed = _as_moments(column, written)
     if parsed is None:
         wrong = next(text for text in column.drop_null() if _as_moments(pa.array([text]), written) is None)
@@ -97,7 +101,17 @@ def _as_moments(column: pa.Array, written: str) -> pa.Array | None:
 
 
 def _decoded(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return _without_views(column.dictionary_decode() if pa.types.is_dictionary(column.type) else column)
+
+
+def _without_views(column: pa.Array) -> pa.Array:
+    """Return string views, which polars gives and few kernels of pyarrow take, as strings."""
+    if str(column.type) != "string_view":
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowNotImplementedError:  # before pyarrow 18
+        return pa.array(column.to_pylist(), type=pa.string())
 
 
 def _is_string(kind: pa.DataType) -> bool:
@@ -106,6 +120,7 @@ def _is_string(kind: pa.DataType) -> bool:
 
 def _strings(values: pa.Array, name: str) -> pa.Array:
     """Return the distinct values of a column as strings."""
+    values = _without_views(values)
     if _is_string(values.type):
         return values
     if pa.types.is_floating(values.type):

@@ -1,6 +1,6 @@
 """The customers of a round: their features in a table, and what decides who may be chosen."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,39 +8,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armful.campaigns._row_progress import with_progress
 from armful.campaigns._rows import open_rows
 from armful.campaigns.features import FeatureRecipe
-from armful.campaigns.holdout import SHARES, share_of, uniforms
+from armful.campaigns.holdout import SHARES, shares_at, uniforms
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray, IntArray
 from armful.constraints._groups import Groups
 from armful.tables import Table
 from armful.tables._build import writing
 from armful.tables._columns import Block, import_pyarrow
-from armful.tables._progress import progress_bar
 
-Advance = Callable[[int], None]
 Ids = NDArray[np.str_]
 
 
 class IdSet:
-    """A set of ids that finds which of many ids are in it."""
+    """A set of ids that finds which of many ids are in it, by their `uniforms` of a key."""
 
-    def __init__(self, ids: Iterable[Ids]) -> None:
-        self._ids = np.unique(np.concatenate([np.zeros(0, dtype="U1"), *ids]))
-        self._keys = uniforms(self._ids, "")
-        order = np.argsort(self._keys, kind="stable")
-        self._keys, self._ids = self._keys[order], self._ids[order]
+    def __init__(self, ids: Iterable[Ids], key: str) -> None:
+        distinct = np.unique(np.concatenate([np.zeros(0, dtype="U1"), *ids]))
+        keys = uniforms(distinct, key)
+        order = np.argsort(keys, kind="stable")
+        self._keys, self._ids = keys[order], distinct[order]
 
     def __len__(self) -> int:
         return self._ids.size
 
     def holds(self, ids: Ids, keys: FloatArray) -> NDArray[np.bool_]:
-        """Return which of some ids are in the set, `(n,)`; keys: their `uniforms` of the key `""`."""
+        """Return which of some ids are in the set, `(n,)`; keys: their `uniforms` of the set's key."""
         if not self._ids.size:
             return np.zeros(ids.size, dtype=bool)
         place = np.minimum(np.searchsorted(self._keys, keys), self._ids.size - 1)
-        found = self._keys[place] == keys
+        found: NDArray[np.bool_] = self._keys[place] == keys
         found[found] = self._ids[place[found]] == ids[found]
         return found
 
@@ -98,16 +97,10 @@ def fit_recipe(source: Any, settings: Settings, transformer: Any = None, *, prog
     names = [each.name for each in settings.features.columns]
     columns, texts = columns_of(settings, names)
     reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
-    with progress_bar("looking at the columns", reader.n_rows, show=progress) as advance:
-
-        def batches() -> Iterator[Any]:
-            for batch in reader.batches:
-                yield batch
-                advance(batch.num_rows, "")
-
-        if transformer is not None:
-            return FeatureRecipe.from_transformer(transformer, names, batches())
-        return FeatureRecipe.fit(settings.features, batches())
+    batches = with_progress(reader, "looking at the columns", show=progress)
+    if transformer is not None:
+        return FeatureRecipe.from_transformer(transformer, names, batches)
+    return FeatureRecipe.fit(settings.features, batches)
 
 
 def read_customers(
@@ -118,7 +111,7 @@ def read_customers(
     *,
     excluded: IdSet,
     required: IdSet,
-    advance: Advance,
+    progress: bool = False,
 ) -> Customers:
     """Read a file of customers once, a batch at a time, and write their features as a table at `path`.
 
@@ -133,13 +126,12 @@ def read_customers(
     reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
     passes = _Columns(settings, excluded, required)
     with writing(path, recipe.n_features, recipe.names, dtype="float32", total=reader.n_rows) as append:
-        for batch in reader.batches:
+        for batch in with_progress(reader, "reading customers", show=progress):
             if not batch.num_rows:
                 continue
             X = recipe.transform(batch)
             passes.add(batch, X)
             append(Block(X, None))
-            advance(batch.num_rows)
     return passes.customers(Table.open(path))
 
 
@@ -165,9 +157,8 @@ class _Columns:
         settings = self._settings
         texts = as_ids(batch.column(settings.id), settings.id, self._n)
         ids = np.asarray(texts.to_numpy(zero_copy_only=False), dtype=np.str_)
-        keys = uniforms(ids, "")
-        holdout = settings.holdout
-        shares = share_of(ids, settings.name, holdout=holdout.share, no_contact=holdout.no_contact)
+        keys = uniforms(ids, settings.name)
+        shares = shares_at(keys, holdout=settings.holdout.share, no_contact=settings.holdout.no_contact)
         self._ids.append(texts)
         self._keys.append(keys)
         self._shares.append(shares)

@@ -11,7 +11,6 @@ from armful.campaigns._rows import open_rows
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.settings import Settings
 from armful.ledger import Ledger
-from armful.tables._progress import progress_bar
 
 
 def customers_of_round(
@@ -27,12 +26,9 @@ def customers_of_round(
     """Read the customers of a round, without those who rest or are excluded; path: for the table of their features."""
     rest = range(max(1, number - settings.choose.rest), number)
     resting = [ledger.ids_chosen(rest)] if rest else []
-    excluded = IdSet([*resting, *_read_ids(settings.choose.exclude, settings)])
-    required = IdSet(_read_ids(settings.choose.require, settings))
-    with progress_bar("reading customers", None, show=progress) as advance:
-        return read_customers(
-            source, settings, recipe, path, excluded=excluded, required=required, advance=lambda rows: advance(rows, "")
-        )
+    excluded = IdSet([*resting, *_read_ids(settings.choose.exclude, settings)], settings.name)
+    required = IdSet(_read_ids(settings.choose.require, settings), settings.name)
+    return read_customers(source, settings, recipe, path, excluded=excluded, required=required, progress=progress)
 
 
 def _read_ids(files: Iterable[str], settings: Settings) -> list[Ids]:

@@ -1,33 +1,26 @@
 """What the recipe freezes, worked out in one pass over the rows of the first round."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from armful.campaigns import _column_values as values
-from armful.campaigns._feature_kinds import (
-    MISSING,
-    OTHER,
-    Category,
-    ColumnFeatures,
-    Date,
-    Number,
-    Ordered,
-    Scale,
-    Text,
-    positions,
-)
+from armful.campaigns._feature_kinds import MISSING, OTHER, Part
+from armful.campaigns._number_features import Date, Number, Scale
+from armful.campaigns._text_features import Category, Ordered, Text, checked_texts, positions
 from armful.campaigns.settings import ColumnSettings
-from armful.checks import FloatArray, IntArray
+from armful.checks import FloatArray
 
 ENDS = (0.005, 0.995)
 """The quantiles that become 0 and 1: a few outliers do not squeeze all other numbers together."""
 MOST_DISTINCT = 50_000
 """Categories that are counted; if there are more, those that come first."""
-CODE_SHARE = 0.05
+CODE_SHARE, CODE_ROWS = 0.05, 10
+"""How many numbers of the sample must equal a code."""
 FAR = 3.0
 """How far from the rest a code lies, in widths of the rest."""
 
@@ -42,7 +35,7 @@ class ColumnFit(Protocol):
     def add(self, column: pa.Array) -> FloatArray | None:
         """Take the next rows; return their numbers, if a sample of them is needed."""
 
-    def finish(self, sample: FloatArray | None) -> ColumnFeatures:
+    def finish(self, sample: FloatArray | None) -> Part:
         """Return what is frozen; raise OneValue if the column is the same in all rows."""
 
 
@@ -63,6 +56,8 @@ def fit_of(settings: ColumnSettings) -> ColumnFit:
 
 class NumberFit:
     """The range and the number of missing values of a column of numbers."""
+
+    show = staticmethod(Number.show)
 
     def __init__(self, settings: ColumnSettings) -> None:
         self.settings, self.name = settings, settings.name
@@ -94,31 +89,36 @@ class NumberFit:
             known = np.array([self.low, self.high])
         code = None if self.low == self.high else find_code(known)
         rest = known if code is None else known[known != code]
-        return self.frozen(float(_quantile(rest, 0.5)), self.scale_of(rest), code, self.n_missing > 0)
+        return self.make(
+            column=self.name,
+            median=float(_quantile(rest, 0.5)),
+            scale=self.scale_of(rest),
+            code=code,
+            missing=self.n_missing > 0,
+        )
 
-    def frozen(self, median: float, scale: Scale, code: float | None, missing: bool) -> Number:
+    def make(self, **frozen: Any) -> Number:
         """Return what is frozen."""
-        return Number(column=self.name, median=median, scale=scale, code=code, missing=missing)
+        return Number(**frozen)
 
     def scale_of(self, numbers: FloatArray) -> Scale:
         """Return bounds and knots of numbers, without missing ones and codes."""
         low, high = robust_bounds(numbers)
         if low == high:  # all that differ were missed by the sample
             low, high = self.low, self.high
-        knots: list[float] = []
-        if self.settings.spline > 1 and low < high:
-            inner = _quantile(numbers, np.linspace(0, 1, self.settings.spline)[1:-1])
-            knots = np.unique(np.clip(np.concatenate([[low, high], inner]), low, high)).tolist()
-        return Scale(low=low, high=high, log=self.settings.log, knots=tuple(knots))
-
-    def show(self, number: float) -> str:
-        """Return a number for a message."""
-        return f"{number:g}"
+        scale = Scale(low=low, high=high, log=self.settings.log)
+        inner = _quantile(numbers, np.arange(1, self.settings.spline - 1) / max(1, self.settings.spline - 1))
+        knots = np.unique(np.clip(np.concatenate([[low], inner, [high]]), low, high))
+        _, apart = np.unique(scale.transformed(knots), return_index=True)
+        if len(apart) < 2:  # their logarithms are equal
+            return replace(scale, log=False)
+        return replace(scale, knots=tuple(knots[apart].tolist())) if self.settings.spline > 1 else scale
 
 
 class DateFit(NumberFit):
     """The same of a column of dates, as days."""
 
+    show = staticmethod(Date.show)
     written: str | None = None
 
     def read(self, column: pa.Array) -> FloatArray:
@@ -126,14 +126,9 @@ class DateFit(NumberFit):
         self.written = self.written or values.date_writing(column)
         return values.days(column, self.name, self.written or values.ISO)
 
-    def frozen(self, median: float, scale: Scale, code: float | None, missing: bool) -> Date:
+    def make(self, **frozen: Any) -> Date:
         """Return what is frozen."""
-        written = self.written or values.ISO
-        return Date(column=self.name, median=median, scale=scale, code=code, missing=missing, written=written)
-
-    def show(self, number: float) -> str:
-        """Return a day for a message."""
-        return str(np.datetime64(int(number // 1), "D"))
+        return Date(**frozen, written=self.written or values.ISO)
 
 
 class CategoryFit:
@@ -152,24 +147,26 @@ class CategoryFit:
         texts = values.texts(column, self.name)
         if not pa.types.is_dictionary(texts.type):
             texts = texts.dictionary_encode()
-        counts = np.bincount(texts.indices.drop_null().to_numpy(), minlength=len(texts.dictionary))
-        words = texts.dictionary.cast(pa.string())
-        self.n_rows += len(texts)
-        self.n_missing += texts.null_count
-        self._count(words.filter(pa.array(counts > 0)), counts[counts > 0])
-
-    def _count(self, words: pa.Array, counts: IntArray) -> None:
+        indices, words = texts.indices.drop_null().to_numpy(), texts.dictionary.cast(pa.string())
+        counts = np.bincount(indices, minlength=len(words))
         found = pc.index_in(words, value_set=self.words)
-        is_new = found.is_null().to_numpy(zero_copy_only=False)
-        np.add.at(self.counts, found.drop_null().to_numpy(), counts[~is_new])
+        is_known = found.is_valid().to_numpy(zero_copy_only=False)
+        np.add.at(self.counts, found.drop_null().to_numpy(), counts[is_known])
+        new = np.flatnonzero(~is_known & (counts > 0))
         room = MOST_DISTINCT - len(self.words)
-        self.words = pa.concat_arrays([self.words, words.filter(pa.array(is_new)).slice(0, room)])
-        self.counts = np.concatenate([self.counts, counts[is_new][:room]])
+        if len(new) > room:
+            distinct, first_rows = np.unique(indices, return_index=True)
+            new = distinct[np.argsort(first_rows)]
+            new = new[~is_known[new]][:room]
+        self.words = pa.concat_arrays([self.words, words.take(pa.array(new))])
+        self.counts = np.concatenate([self.counts, counts[new]])
+        self.n_rows += len(texts)
+        self.n_missing += len(texts) - len(indices)
 
     def finish(self, sample: FloatArray | None) -> Category:
         """Return the most frequent categories, by name."""
         counted = dict(zip(self.words.to_pylist(), self.counts.tolist(), strict=True))
-        n_missing = self.n_missing + counted.pop("", 0) + counted.pop(MISSING, 0)
+        n_missing = self.n_missing + sum(counted.pop(blank, 0) for blank in (None, "", MISSING))
         if n_missing == self.n_rows:
             raise OneValue("no value in any row")
         if len(counted) == 1 and not n_missing:
@@ -186,14 +183,17 @@ class OrderedFit:
 
     def __init__(self, settings: ColumnSettings) -> None:
         self.settings, self.name, self.order = settings, settings.name, settings.order
+        if len(set(self.order)) < max(2, len(self.order)):
+            raise ValueError(f"column {self.name!r} needs an order of two or more different values, got {self.order}")
         self.counts = np.zeros(len(self.order) + 1, dtype=np.int64)
         self.numbers = True
 
     def add(self, column: pa.Array) -> None:
         """Take the next rows."""
-        self.numbers &= values.is_number(column.type)
-        n = len(self.order)
-        found = positions(values.texts(column, self.name), self.order, other=n, missing=n)
+        n, are_numbers = len(self.order), values.is_number(column.type)
+        self.numbers &= are_numbers
+        texts = checked_texts(self.name, column, self.order, are_numbers)
+        found = positions(texts, self.order, other=n, missing=n)
         self.counts += np.bincount(found, minlength=n + 1)
 
     def finish(self, sample: FloatArray | None) -> Ordered:
@@ -218,8 +218,7 @@ class TextFit:
         """Take the next rows."""
         texts = values.texts(column, self.name)
         if len(self.seen) < 2:
-            distinct = (texts.dictionary if pa.types.is_dictionary(texts.type) else texts).unique()
-            self.seen.update(text or "" for text in distinct.slice(0, 3).to_pylist())
+            self.seen.update(text or "" for text in texts.unique().slice(0, 3).to_pylist())
 
     def finish(self, sample: FloatArray | None) -> Text:
         """Return the number of buckets."""
@@ -231,12 +230,13 @@ class TextFit:
 def find_code(numbers: FloatArray) -> float | None:
     """Return a number that is evidently a code, like 999 for "never": a frequent one, far from all others.
 
-    It is the largest or the smallest, a share of at least `CODE_SHARE` of the numbers equals it, the others have three
-    values or more, and it lies `FAR` times their width away from them, or is the only negative one.
+    It is the largest or the smallest, at least 5 % of the numbers and 10 of them equal it, the others have three values
+    or more, and it lies three times their width away from them, or is the only negative one.
     """
     for code, others in ((numbers.max(), numbers < numbers.max()), (numbers.min(), numbers > numbers.min())):
         rest = numbers[others]
-        if len(numbers) - len(rest) < CODE_SHARE * len(numbers) or len(np.unique(rest)) < 3:
+        n_equal = len(numbers) - len(rest)
+        if n_equal < max(CODE_ROWS, CODE_SHARE * len(numbers)) or len(np.unique(rest)) < 3:
             continue
         gap = max(code - rest.max(), rest.min() - code)
         if gap > FAR * (rest.max() - rest.min()) or code < 0 <= rest.min():
@@ -256,4 +256,5 @@ def robust_bounds(numbers: FloatArray) -> tuple[float, float]:
 
 def _quantile(numbers: FloatArray, q: Sequence[float] | FloatArray | float) -> FloatArray:
     """Return quantiles that are among the numbers, so that they read well."""
-    return np.asarray(np.quantile(numbers, q, method="inverted_cdf"))
+    ranks = np.ceil(np.asarray(q) * len(numbers)).astype(np.int64)
+    return np.asarray(np.sort(numbers)[np.maximum(ranks, 1) - 1])

@@ -4,6 +4,7 @@ import io
 import zipfile
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +125,8 @@ def _made_with(settings: Settings, empty: RidgeState) -> FloatArray:
 
 def _packed(state: RidgeState, made_with: FloatArray) -> bytes:
     buffer = io.BytesIO()
-    np.savez(buffer, made_with=made_with, **state.to_arrays())
+    arrays: dict[str, Any] = {"made_with": made_with, **state.to_arrays()}
+    np.savez(buffer, **arrays)
     return buffer.getvalue()
 
 

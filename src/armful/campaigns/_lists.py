@@ -25,7 +25,8 @@ def write_list(path: Path, arms: ChosenArms) -> None:
     from pyarrow import csv  # noqa: PLC0415 - an extra
 
     pa = import_pyarrow()
-    order = np.lexsort((arms.positions, [SHARES.index(share) for share in arms.shares.tolist()]))
+    share_order = np.array([SHARES.index(share) for share in arms.shares.tolist()], dtype=np.int64)
+    order = np.lexsort((arms.positions, share_order))
     columns = {
         "id": arms.ids[order].tolist(),
         "rank": arms.positions[order] + 1,

@@ -1,13 +1,14 @@
 """Outcomes from a file, and the rounds that they belong to."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armful.campaigns._customers import as_ids
+from armful.campaigns._row_progress import with_progress
 from armful.campaigns._rows import open_rows
 from armful.campaigns.settings import OutcomeSettings
 from armful.checks import FloatArray, IntArray
@@ -51,7 +52,7 @@ class Matched:
     duplicates: int
 
 
-def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str) -> Outcomes:
+def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str, *, progress: bool = False) -> Outcomes:
     """Return the outcomes in a file.
 
     Raises
@@ -63,13 +64,13 @@ def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str) -> Out
     columns = [name for name in names if name is not None]
     reader = open_rows(source, columns=columns, text=columns, delimiter=delimiter)
     ids, rewards, rounds, times, n = [], [], [], [], 0
-    for batch in reader.batches:
+    for batch in with_progress(reader, "reading outcomes", show=progress):
         ids.append(np.asarray(as_ids(batch.column(settings.id), settings.id, n).to_numpy(False), dtype=np.str_))
         rewards.append(_rewards(batch.column(settings.reward), settings.reward, n))
         if settings.round is not None:
             rounds.append(_whole_numbers(batch.column(settings.round), settings.round, n))
         if settings.time is not None:
-            times.append(_times(batch.column(settings.time), settings.time, n))
+            times.append(_times(batch.column(settings.time), settings, n))
         n += batch.num_rows
     if not n:
         raise ValueError("the file of outcomes holds no rows")
@@ -198,8 +199,8 @@ def _whole_numbers(column: Any, name: str, begin: int) -> IntArray:
     return np.asarray(values.to_numpy(), dtype=np.int64)
 
 
-def _times(column: Any, name: str, begin: int) -> FloatArray:
-    """Return dates and times as seconds since 1970; those without a time zone are UTC."""
+def _times(column: Any, settings: OutcomeSettings, begin: int) -> FloatArray:
+    """Return dates and times as seconds since 1970; those that do not name a time zone are in that of the settings."""
     texts = column.cast(import_pyarrow().string()).to_pylist()
     result = np.empty(len(texts))
     for row, text in enumerate(texts):
@@ -207,10 +208,10 @@ def _times(column: Any, name: str, begin: int) -> FloatArray:
             moment = datetime.fromisoformat((text or "").strip())
         except ValueError:
             raise ValueError(
-                f"{name!r} must hold dates or times like 2026-03-31 or 2026-03-31 18:00, "
+                f"{settings.time!r} must hold dates or times like 2026-03-31 or 2026-03-31 18:00, "
                 f"row {begin + row + 1} has {text!r}"
             ) from None
-        result[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        result[row] = (moment if moment.tzinfo else moment.replace(tzinfo=settings.zone)).timestamp()
     return result
 
 

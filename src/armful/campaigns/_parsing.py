@@ -29,12 +29,12 @@ SECTIONS = {
     "learning": LEARNING_KEYS,
 }
 UNITS = {"minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
-LONGEST_WINDOW = timedelta(days=3660)
+LONGEST_WINDOW = 3660 * 86400
 AT_ONCE = "at once"
 WINDOW_CLOSES = "when the window closes"
 
 
-def parse_root(root: Section, folder: Path, content: str) -> Settings:
+def parse_root(root: Section, folder: Path | None, content: str) -> Settings:
     """Return the settings of a file; some are stand-ins if there are mistakes."""
     id = root.need("id", COLUMN, "")
     outcomes = _outcomes(root.section("outcomes", OUTCOME_KEYS), id)
@@ -48,7 +48,7 @@ def parse_root(root: Section, folder: Path, content: str) -> Settings:
         policy=parse_policy(root.section("policy")),
         holdout=_holdout(root.section("holdout", HOLDOUT_KEYS)),
         learning=_learning(root.section("learning", LEARNING_KEYS)),
-        folder=folder,
+        folder=folder or Path(),
         text=content,
         source=root.get("source", text("the name of a file, in quotes"), "") or None,
         seed=root.get("seed", whole(0), 0),
@@ -149,10 +149,10 @@ def _duration(value: Any) -> timedelta:
     found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([a-z]+?)s?\s*", value) if isinstance(value, str) else None
     if found is None or found[2] not in UNITS:
         raise ValueError
-    window = timedelta(seconds=float(found[1]) * UNITS[found[2]])
-    if not timedelta(0) < window <= LONGEST_WINDOW:
+    seconds = float(found[1]) * UNITS[found[2]]
+    if not 0 < seconds <= LONGEST_WINDOW:
         raise ValueError("it must be longer than 0 and at most ten years")
-    return window
+    return timedelta(seconds=seconds)
 
 
 def _missing(value: Any) -> float | None:

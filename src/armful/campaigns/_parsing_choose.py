@@ -16,8 +16,8 @@ QUOTA_KEYS = ("column", "at_least", "at_most", "nested")
 BUDGET_KEYS = ("column", "limit")
 
 
-def parse_choose(section: Section, folder: Path) -> ChooseSettings:
-    """Return the settings of the choice; files must exist in the folder."""
+def parse_choose(section: Section, folder: Path | None) -> ChooseSettings:
+    """Return the settings of the choice; files must exist in the folder, if it is known."""
     k = section.need("k", whole(1), 0)
     return ChooseSettings(
         k=k,
@@ -29,13 +29,13 @@ def parse_choose(section: Section, folder: Path) -> ChooseSettings:
     )
 
 
-def _files(section: Section, key: str, folder: Path) -> tuple[str, ...]:
+def _files(section: Section, key: str, folder: Path | None) -> tuple[str, ...]:
     def convert(value: Any) -> str:
-        if not isinstance(value, str) or not os.path.isfile(folder / value):
+        if not isinstance(value, str) or not (folder is None or os.path.isfile(folder / value)):
             raise ValueError
         return value
 
-    check = Check(f"a file that exists, relative to {folder}", convert)
+    check = Check("a file, in quotes" if folder is None else f"a file that exists, relative to {folder}", convert)
     return tuple(name for _, name in section.items(key, check, '["ids.csv"]'))
 
 

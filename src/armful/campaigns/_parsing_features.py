@@ -84,13 +84,23 @@ def _text_or_whole(value: Any) -> str:
 
 def _leave_out(section: Section, columns: Section) -> tuple[str, ...]:
     names: dict[str, None] = {}
-    for i, name in section.items("leave_out", COLUMN, '["duration"]'):
+    for i, name in section.items("leave_out", _ANY_COLUMN, '["duration"]'):
         if name in names:
             section.add(("leave_out", i), f"has {toml_string(name)} twice")
         if name in columns:
             section.add(("leave_out", i), f"has {toml_string(name)}, which is in features.columns too; take one out")
         names[name] = None
     return tuple(names)
+
+
+def _any_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    return value
+
+
+_ANY_COLUMN = Check(COLUMN.expected, _any_text)
+"""A column that is not used may have an empty name, as the row numbers have that some programs write."""
 
 
 def _interactions(section: Section, columns: Section) -> tuple[tuple[str, str], ...]:

@@ -44,10 +44,10 @@ def _refuse_options(section: Section, kind: str, options: dict[str, Any]) -> Non
         except (TypeError, ValueError) as error:
             message = str(error)
             name = re.split(r"\W", message, maxsplit=1)[0]
+            sentence = f"policy.{message}" if message.startswith(f"{name} must") else f"policy: {message}"
+            section.mistakes.add((*section.path, name), sentence)
             if name not in options:
-                section.add((), f"does not fit together: {message}")
                 return
-            section.add((name,), message.removeprefix(name).lstrip())
             refused.append(name)
             del options[name]
     if getattr(policy, "needs_caps", False) and "cap" not in refused:

@@ -32,6 +32,7 @@ LOOK = 1 << 14
 FEW = 0.1
 """Texts are read as a dictionary if the distinct ones are at most this share of the first rows."""
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+RAGGED = re.compile(r"Expected (\d+) columns, got (\d+): (.*)")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 CONVERSION = re.compile(r"In CSV column #(\d+): .*conversion error to (\w+).*: invalid value '(.*)'", re.DOTALL)
 
@@ -92,7 +93,10 @@ def open_rows(
     dialect = Dialect(delimiter=delimiter)
     if is_files(source):
         files, name = find_files(source), display_name(source)
-        if files[0].path.lower().endswith(CSV_ENDINGS):
+        are_csv = {file.path.lower().endswith(CSV_ENDINGS) for file in files}
+        if len(are_csv) > 1:
+            raise ValueError(f"{name} are of several formats: give CSV files or Parquet files, not both")
+        if are_csv == {True}:
             return _from_csv(files, name, columns, text, dialect)
         return _from_parquet(files, name, columns)
     kind = type(source).__name__
@@ -106,17 +110,17 @@ def open_rows(
 def _from_csv(
     files: Sequence[FileStamp], name: str, columns: Sequence[str] | None, text: Sequence[str], dialect: Dialect
 ) -> RowReader:
-    types = _csv_types(files[0], text, dialect)
-    wanted = list(types) if columns is None else list(columns)
-    refuse_column_choice(name, list(types), wanted)
+    names, types = _csv_types(files[0], text, dialect)
+    wanted = names if columns is None else list(columns)
+    refuse_column_choice(name, names, wanted)
     kinds = {column: types[column] for column in wanted}
     sizes, position = [file.size or 0 for file in files], [0]
 
     def batches() -> Iterator[pa.RecordBatch]:
         for i, file in enumerate(files):
-            names = list(types) if i == 0 else list(_csv_types(file, text, dialect))
-            refuse_column_choice(file.path, names, wanted)
-            with _csv_errors(file.path, names):
+            present = names if i == 0 else _csv_types(file, text, dialect)[0]
+            refuse_column_choice(file.path, present, wanted)
+            with _csv_errors(file.path, present):
                 raw = file.system.open_input_file(file.path)
                 for batch in _open_csv(raw, file.path, dialect, column_types=kinds, include_columns=wanted):
                     position[0] = sum(sizes[:i]) + raw.tell()
@@ -126,27 +130,27 @@ def _from_csv(
     return RowReader(pa.schema(list(kinds.items())), None, sum(sizes), batches(), lambda: position[0])
 
 
-def _csv_types(file: FileStamp, text: Sequence[str], dialect: Dialect) -> dict[str, pa.DataType]:
-    """Return the type of each column, from the first rows: pyarrow's guesses are made so wide that later rows fit.
+def _csv_types(file: FileStamp, text: Sequence[str], dialect: Dialect) -> tuple[list[str], dict[str, pa.DataType]]:
+    """Return the columns and the type of each: pyarrow's guesses from the first rows, so wide that later rows fit.
 
     Whole numbers may be followed by decimals and no value by numbers: all are float64. Dates stay as they are written.
     """
     refuse_header(file, file.path, dialect.delimiter)
+    types = {}
     with _csv_errors(file.path, ()):
         raw = file.system.open_input_file(file.path)
         first = _open_csv(raw, file.path, dialect, column_types=dict.fromkeys(text, pa.string())).read_next_batch()
-    types = {}
-    for field, column in zip(first.schema, first.columns, strict=True):
-        kind = field.type
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
-            types[field.name] = pa.float64()
-        elif pa.types.is_boolean(kind):
-            types[field.name] = kind
-        elif pa.types.is_binary(kind):
-            raise FileFormatError(f"{file.path} is not UTF-8: save it as UTF-8")
-        else:
-            types[field.name] = DICTIONARY if _repeats(column) else pa.string()
-    return types
+        for field, column in zip(first.schema, first.columns, strict=True):
+            types[field.name] = _wide_type(field.type, column, file.path)
+    return first.schema.names, types
+
+
+def _wide_type(kind: pa.DataType, column: pa.Array, path: str) -> pa.DataType:
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
+        return pa.float64()
+    if pa.types.is_binary(kind):
+        raise FileFormatError(f"{path} is not UTF-8: save it as UTF-8")
+    return kind if pa.types.is_boolean(kind) else DICTIONARY if _repeats(column) else pa.string()
 
 
 def _open_csv(raw: Any, path: str, dialect: Dialect, **options: Any) -> Any:
@@ -154,7 +158,7 @@ def _open_csv(raw: Any, path: str, dialect: Dialect, **options: Any) -> Any:
     return csv.open_csv(
         raw if codec is None else pa.CompressedInputStream(raw, codec),
         read_options=csv.ReadOptions(block_size=CSV_BLOCK),
-        parse_options=csv.ParseOptions(delimiter=dialect.delimiter),
+        parse_options=csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         convert_options=csv.ConvertOptions(**options),
     )
 
@@ -166,12 +170,24 @@ def _csv_errors(path: str, names: Sequence[str]) -> Iterator[None]:
         try:
             yield
         except pa.ArrowInvalid as error:
+            _refuse_row(path, str(error))
             found = CONVERSION.search(str(error))
             if found is None or found[2] not in ("double", "bool"):
                 raise
             expected = "numbers" if found[2] == "double" else "true or false"
             column = names[int(found[1])]
             raise ValueError(f"column {column!r} of {path} should hold {expected}, got {found[3]!r}") from None
+
+
+def _refuse_row(path: str, message: str) -> None:
+    """Raise FileFormatError with one sentence for a row that cannot be read."""
+    if "straddling object" in message:
+        sentence = f"{path} has a row of more than {CSV_BLOCK >> 20} MiB: close the quote that is left open in it"
+        raise FileFormatError(sentence) from None
+    found = RAGGED.search(message)
+    if found is not None:
+        sentence = f"{path} has a row of {found[2]} values, and its header has {found[1]}: {found[3][:80]!r}"
+        raise FileFormatError(sentence) from None
 
 
 def _from_parquet(files: Sequence[FileStamp], name: str, columns: Sequence[str] | None) -> RowReader:

@@ -1,6 +1,5 @@
 """`Settings` and the records of its parts, one for each table of `campaign.toml`."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
@@ -244,9 +243,3 @@ class Settings:
     source: str | None = None
     seed: int = 0
     delimiter: str = ","
-
-    @property
-    def store_url(self) -> str:
-        """`store` with the whole path of a SQLite file."""
-        name = re.sub("^sqlite:///", "", self.store)
-        return self.store if name == self.store else f"sqlite:///{(self.folder / name).absolute().as_posix()}"

@@ -215,6 +215,7 @@ class Campaign:
         reward: str | None = None,
         round: str | None = None,
         time: str | None = None,
+        progress: bool = False,
     ) -> Learned:
         """Record outcomes: late, partial, repeated and corrected ones. The same file again changes nothing.
 
@@ -224,6 +225,8 @@ class Campaign:
             One row for each outcome.
         id, reward, round, time : str, optional
             The columns, if they are not those of the settings.
+        progress : bool
+            Whether to draw a progress bar on standard error.
 
         Returns
         -------
@@ -235,9 +238,11 @@ class Campaign:
             If the file cannot be used; the message names the row. Nothing is changed then.
         """
         self._frozen_recipe()
-        given = {"id": id, "reward": reward, "round": round, "time": time}
-        columns = replace(self.settings.outcomes, **{name: each for name, each in given.items() if each is not None})
-        rows = outcomes_file.read_outcomes(outcomes, columns, self.settings.delimiter)
+        usual = self.settings.outcomes
+        columns = replace(
+            usual, id=id or usual.id, reward=reward or usual.reward, round=round or usual.round, time=time or usual.time
+        )
+        rows = outcomes_file.read_outcomes(outcomes, columns, self.settings.delimiter, progress=progress)
         now = self.now()
         matched = outcomes_file.match(rows, self.ledger, columns, now)
         counts = self.ledger.add_rewards(matched.rounds, matched.ids, matched.rewards, now)

@@ -1,33 +1,23 @@
 """`FeatureRecipe`: how the columns of a file become features, frozen at the first round."""
 
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from armful.campaigns import _feature_kinds as kinds
 from armful.campaigns._feature_fitting import OneValue, fit_of
-from armful.campaigns._feature_kinds import ColumnFeatures, Features, Target
+from armful.campaigns._feature_kinds import Features, Part, Target
+from armful.campaigns._recipe_json import recipe_content, recipe_text
 from armful.campaigns._row_sample import RowSample
+from armful.campaigns._transformers import TransformerFeatures
 from armful.campaigns.settings import FeatureSettings
-from armful.errors import FileFormatError
 from armful.tables._columns import name_list
 
-FORMAT = "armful feature recipe"
-VERSION = 1
 CONSTANT = "constant"
 TIMES = "\N{MULTIPLICATION SIGN}"
-KINDS: dict[str, Any] = {
-    "number": kinds.Number,
-    "date": kinds.Date,
-    "category": kinds.Category,
-    "ordered": kinds.Ordered,
-    "text": kinds.Text,
-}
 
 
 @dataclass(frozen=True)
@@ -36,8 +26,8 @@ class FeatureRecipe:
 
     Parameters
     ----------
-    parts : tuple of ColumnFeatures
-        What was frozen of each column.
+    parts : tuple of Part
+        What was frozen of each column, or a transformer.
     interactions : tuple of pairs of str
         Pairs of columns: every feature of the one times every feature of the other is a feature too.
     intercept : bool
@@ -66,7 +56,7 @@ class FeatureRecipe:
     True
     """
 
-    parts: tuple[ColumnFeatures, ...]
+    parts: tuple[Part, ...]
     interactions: tuple[tuple[str, str], ...] = ()
     intercept: bool = True
     left_out: tuple[tuple[str, str], ...] = ()
@@ -103,7 +93,7 @@ class FeatureRecipe:
                 numbers = fit.add(column)
                 if numbers is not None:
                     sampled[name] = numbers[rows]
-            sample.add(pa.record_batch({"": rows} | sampled))
+            sample.add(pa.RecordBatch.from_pydict({"": rows} | sampled))
         if not sample.n_rows:
             raise ValueError("the features are fitted on the rows of the first round, got none")
         drawn, parts, left_out = sample.rows(), [], []
@@ -119,6 +109,66 @@ class FeatureRecipe:
             raise ValueError(f"no column is left for the features: {name_list(names)} have one value each: add columns")
         return recipe
 
+    @classmethod
+    def from_transformer(
+        cls,
+        transformer: Any,
+        columns: Sequence[str],
+        batches: Iterable[pa.RecordBatch] | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        intercept: bool = True,
+        trusted: Sequence[str] = (),
+    ) -> Self:
+        """Return a recipe that uses a transformer of scikit-learn.
+
+        The transformer is given a `pyarrow.Table` of its columns, some rows at a time. What it returns is divided by
+        the square root of the number of features, like all features.
+
+        It is kept with [skops](https://skops.readthedocs.io), not with pickle: reading a recipe runs no code but
+        scikit-learn's. Types of other packages, and functions of your own in a `FunctionTransformer`, are refused
+        unless you name them in `trusted`; a campaign never does.
+
+        Parameters
+        ----------
+        transformer : object
+            With `fit` and `transform`. One that is not fitted yet is copied and fitted on a uniform sample of at most
+            100,000 of the rows.
+        columns : sequence of str
+            The columns of the file that it needs.
+        batches : iterable of pyarrow.RecordBatch, optional
+            The rows of the first round; not needed if it is fitted and names its features.
+        names : sequence of str, optional
+            The names of the features; by default those of `get_feature_names_out`.
+        intercept : bool
+            Whether to add a constant feature.
+        trusted : sequence of str
+            Types that it may hold besides scikit-learn's own.
+
+        Returns
+        -------
+        FeatureRecipe
+
+        Raises
+        ------
+        ValueError
+            It is not fitted and there are no rows, does not give one finite number for each row and feature, or holds
+            types that are not trusted.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from sklearn.preprocessing import MinMaxScaler
+        >>> people = pa.record_batch({"age": [20.0, 40.0, 60.0]})
+        >>> recipe = FeatureRecipe.from_transformer(MinMaxScaler(), ["age"], [people])
+        >>> recipe.names
+        ['constant', 'age']
+        >>> (recipe.transform(people) * 2**0.5).round(3).tolist()
+        [[1.0, 0.0], [1.0, 0.5], [1.0, 1.0]]
+        """
+        part = TransformerFeatures.of(transformer, columns, batches, names, trusted)
+        return cls((part,), intercept=intercept)
+
     @property
     def columns(self) -> list[str]:
         """The columns of the file that are needed."""
@@ -131,7 +181,7 @@ class FeatureRecipe:
         crossed = [
             f"{a} {TIMES} {b}" for first, second in self.interactions for a, b in product(own[first], own[second])
         ]
-        return [*[CONSTANT] * self.intercept, *(name for part in self.parts for name in part.names), *crossed]
+        return _unique([*[CONSTANT] * self.intercept, *(name for part in self.parts for name in part.names), *crossed])
 
     @property
     def n_features(self) -> int:
@@ -175,45 +225,39 @@ class FeatureRecipe:
 
     def to_json(self) -> str:
         """Return all that was frozen, as JSON that people can read."""
-        parts = [{"kind": _kind(part)} | asdict(part) for part in self.parts]  # type: ignore[call-overload]
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "intercept": self.intercept,
-            "columns": parts,
-            "interactions": self.interactions,
-            "left_out": self.left_out,
-        }
-        return json.dumps(content, indent=2, ensure_ascii=False)
+        return recipe_text(self.parts, self.interactions, self.intercept, self.left_out)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str, *, trusted: Sequence[str] = ()) -> Self:
         """Return the recipe that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` returned.
+        trusted : sequence of str
+            Types that a transformer of your own may hold besides scikit-learn's, as in `from_transformer`.
+
+        Returns
+        -------
+        FeatureRecipe
 
         Raises
         ------
         FileFormatError
             The text is no recipe, or one of a later version.
         """
-        try:
-            content = json.loads(text)
-            if content["format"] != FORMAT:
-                raise KeyError
-            version = content["version"]
-        except (ValueError, KeyError, TypeError):
-            raise FileFormatError(
-                "the feature recipe cannot be read: it is not what FeatureRecipe.to_json writes"
-            ) from None
-        if version != VERSION:
-            raise FileFormatError(
-                f"the feature recipe has version {version}, this armful reads version {VERSION}: update it"
-            )
-        return cls(
-            tuple(_part(entry) for entry in content["columns"]),
-            tuple((first, second) for first, second in content["interactions"]),
-            content["intercept"],
-            tuple((column, reason) for column, reason in content["left_out"]),
-        )
+        return cls(*recipe_content(text, trusted))
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Return the names, numbered where one occurs twice: a column may be called "constant" or "age: missing"."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return result
 
 
 def _columns(batch: pa.RecordBatch, names: Sequence[str]) -> list[pa.Array]:
@@ -225,21 +269,3 @@ def _columns(batch: pa.RecordBatch, names: Sequence[str]) -> list[pa.Array]:
             f"the columns are {name_list(batch.schema.names)}"
         )
     return [batch.column(name) for name in names]
-
-
-def _kind(part: ColumnFeatures) -> str:
-    return next(kind for kind, made in KINDS.items() if type(part) is made)
-
-
-def _part(entry: dict[str, Any]) -> ColumnFeatures:
-    part: ColumnFeatures = KINDS[entry["kind"]](
-        **{name: _frozen(value) for name, value in entry.items() if name != "kind"}
-    )
-    return part
-
-
-def _frozen(value: Any) -> Any:
-    """Return a value of a column as it was before it was written."""
-    if isinstance(value, dict):
-        return kinds.Scale(**{name: _frozen(each) for name, each in value.items()})
-    return tuple(value) if isinstance(value, list) else value

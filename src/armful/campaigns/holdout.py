@@ -53,6 +53,11 @@ def share_of(ids: ArrayLike, campaign: str, *, holdout: float, no_contact: float
     >>> share_of(["anna", "bert", "4711"], "autumn", holdout=0.5)
     array([0, 0, 0], dtype=uint8)
     """
+    return shares_at(uniforms(ids, campaign), holdout=holdout, no_contact=no_contact)
+
+
+def shares_at(u: FloatArray, *, holdout: float, no_contact: float) -> NDArray[np.uint8]:
+    """Return the shares of people from their `uniforms`; the arguments are those of `share_of`."""
     checks.probability("holdout", holdout, zero_and_one=True)
     checks.probability("no_contact", no_contact, zero_and_one=True)
     if holdout + no_contact >= 1:
@@ -60,7 +65,6 @@ def share_of(ids: ArrayLike, campaign: str, *, holdout: float, no_contact: float
             f"holdout and no_contact must leave somebody to choose from, got {holdout!r} and {no_contact!r}; "
             "their sum must be below 1"
         )
-    u = uniforms(ids, campaign)
     shares = np.zeros(u.size, dtype=np.uint8)
     shares[u < holdout] = HOLDOUT
     shares[u >= 1 - no_contact] = NO_CONTACT
@@ -68,11 +72,7 @@ def share_of(ids: ArrayLike, campaign: str, *, holdout: float, no_contact: float
 
 
 def uniforms(ids: ArrayLike, key: str) -> FloatArray:
-    """Return a number from 0 up to 1 for each id, `(n,)`: a fixed function of the key and the id alone.
-
-    The code points c_1, c_2, ... of an id are hashed to `a_0 + a_1 c_1 + a_2 c_2 + ...` modulo 2^64, with coefficients
-    drawn from the key by BLAKE2b, and mixed as in SplitMix64. Without the mixing this is the multilinear hash, which is
-    strongly universal (Lemire and Kaser 2014).
+    """Return a number from 0 up to 1 for each id, `(n,)`: the first 53 bits of `hashes`.
 
     Parameters
     ----------
@@ -90,9 +90,35 @@ def uniforms(ids: ArrayLike, key: str) -> FloatArray:
     >>> uniforms(["anna", "bert"], "autumn").round(3)
     array([0.711, 0.886])
     """
+    return (hashes(ids, key) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def hashes(ids: ArrayLike, key: str) -> NDArray[np.uint64]:
+    """Return a 64-bit number for each id, `(n,)`: a fixed function of the key and the id alone.
+
+    The code points c_1, c_2, ... of an id are hashed to `a_0 + a_1 c_1 + a_2 c_2 + ...` modulo 2^64, with coefficients
+    drawn from the key by BLAKE2b, and mixed as in SplitMix64. Without the mixing this is the multilinear hash, which is
+    strongly universal (Lemire and Kaser 2014).
+
+    Parameters
+    ----------
+    ids : array_like of str, shape (n,)
+        Whole numbers are taken as their digits.
+    key : str
+        Numbers of other keys are independent of these.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n,)
+
+    Examples
+    --------
+    >>> hashes(["anna", "bert"], "autumn")
+    array([13115939637502391183, 16339202913716751888], dtype=uint64)
+    """
     codes = _code_points(ids)
     first, *others = _coefficients(key, codes.shape[1] + 1)
-    result = np.empty(len(codes))
+    result = np.empty(len(codes), dtype=np.uint64)
     for begin in range(0, len(codes), _BLOCK):
         block = codes[begin : begin + _BLOCK]
         z = np.full(len(block), first)
@@ -100,8 +126,7 @@ def uniforms(ids: ArrayLike, key: str) -> FloatArray:
             z += column * coefficient
         z = (z ^ (z >> np.uint64(30))) * MIX[0]
         z = (z ^ (z >> np.uint64(27))) * MIX[1]
-        z ^= z >> np.uint64(31)
-        result[begin : begin + _BLOCK] = (z >> np.uint64(11)) * 2.0**-53
+        result[begin : begin + _BLOCK] = z ^ (z >> np.uint64(31))
     return result
 
 

@@ -75,15 +75,16 @@ def read_settings(path: Path | str) -> Settings:
         raise SettingsError(str(path), [f"line {line}: this is not UTF-8; save the file as UTF-8"]) from None
 
 
-def parse_settings(text: str, folder: Path | str, *, where: str = FILE_NAME) -> Settings:
+def parse_settings(text: str, folder: Path | str | None, *, where: str = FILE_NAME) -> Settings:
     r"""Return the settings in the text of a `campaign.toml`.
 
     Parameters
     ----------
     text : str
         TOML; a byte order mark is ignored.
-    folder : Path or str
-        The folder that files in the settings are relative to.
+    folder : Path, str or None
+        The folder that files in the settings are relative to. None if it is not known, as for settings kept in a
+        store; then files need not exist.
     where : str, default "campaign.toml"
         What the text is called in errors.
 
@@ -106,7 +107,7 @@ def parse_settings(text: str, folder: Path | str, *, where: str = FILE_NAME) -> 
       line 1: features.columns is missing: it must be a table with a line for each column, like age = ...
       line 2: choose.k must be a whole number of at least 1, got 0
     """
-    folder, text = Path(folder), text.removeprefix("\ufeff")
+    folder, text = None if folder is None else Path(folder), text.removeprefix("\ufeff")
     try:
         tables = tomllib.loads(text)
         mistakes = Mistakes(key_lines(text), SECTIONS)

@@ -2,7 +2,7 @@
 
 import sys
 
-from armful.cli._failing import fail, missing_extra
+from armful.cli._failing import fail, missing_extra, stopped
 
 
 def main() -> None:
@@ -21,8 +21,10 @@ def main() -> None:
     try:
         import rich  # noqa: F401, PLC0415 - imported here so that a missing extra is one sentence
         import typer  # noqa: F401, PLC0415
-    except ImportError as error:
-        fail(missing_extra(error, "experiments" if arguments[:1] in (["reproduce"], ["compare"]) else "campaigns"))
-    from armful.cli._app import run  # noqa: PLC0415
 
+        from armful.cli._app import run  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        fail(missing_extra(error, "experiments" if arguments[:1] in (["reproduce"], ["compare"]) else "campaigns"))
+    except KeyboardInterrupt:
+        stopped()
     run(arguments)

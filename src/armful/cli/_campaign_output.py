@@ -4,49 +4,105 @@ Sentences are printed as they are, never broken or taken for markup; only tables
 """
 
 import json
-import math
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import singledispatch
+from pathlib import Path
 from typing import Any
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from armful.campaigns._results import Coefficient, Forgotten, Learned, Result, Round, RoundStatus, Status, as_json
+from armful.campaigns import Coefficient, Forgotten, Learned, Round, RoundStatus, Settings, Status
+from armful.campaigns._init_campaign import InitResult
+from armful.campaigns._results import as_json as jsonable
+from armful.cli._printing import count, date, draw, number, percent, printable, rounds, window
 
 MOST_GROUPS = 12
 MOST_COEFFICIENTS = 10
 
 
-def print_json(value: Any) -> None:
-    """Print one object on standard output."""
-    typer.echo(json.dumps(as_json(value), ensure_ascii=False, allow_nan=False))
-
-
-def tell(result: Result, *, as_json: bool, then: Sequence[str]) -> None:
+def tell(result: Any, *, as_json: bool, then: Sequence[str]) -> None:
     """Print what a command did, and the command that usually follows; with `--json` its fields alone."""
     if as_json:
-        print_json(result.to_dict())
+        print_json(fields(result))
         return
     summary(result)
     for note in getattr(result, "notes", ()):
         typer.echo(f"note: {printable(note)}")
-    next_step(then)
+    typer.echo(f"\nnext: {shlex.join(['armful', *then])}")
 
 
-def next_step(command: Sequence[str]) -> None:
-    """Print a command that can be copied, on a line of its own."""
-    typer.echo(f"\nnext: {shlex.join(command)}")
+def print_json(values: Mapping[str, Any]) -> None:
+    """Print one object on standard output; escaped, so that every encoding of it can be read."""
+    typer.echo(json.dumps(jsonable(values), allow_nan=False))
+
+
+@singledispatch
+def fields(result: Any) -> dict[str, Any]:
+    """Return what `--json` prints of a result."""
+    return dict(result.to_dict())
+
+
+@fields.register
+def _(report: Path) -> dict[str, Any]:
+    return {"report": report}
+
+
+@fields.register
+def _(settings: Settings) -> dict[str, Any]:
+    return {
+        "name": settings.name,
+        "store": settings.store,
+        "k": settings.choose.k,
+        "rest": settings.choose.rest,
+        "quotas": [quota.column for quota in settings.choose.quotas],
+        "columns": {column.name: column.kind for column in settings.features.columns},
+        "left_out": settings.features.leave_out,
+        "policy": settings.policy.kind,
+        "reward": settings.outcomes.reward,
+        "window_days": settings.outcomes.window.total_seconds() / 86400,
+        "holdout": settings.holdout.share,
+    }
 
 
 @singledispatch
 def summary(result: object) -> None:
     """Print the summary of a result."""
     raise TypeError(f"no summary is written for {type(result).__name__}")
+
+
+@summary.register
+def _(made: InitResult) -> None:
+    for line in made.explanations:
+        typer.echo(printable(line))
+    if made.questions:
+        typer.echo("\nplease decide:")
+    for line in made.questions:
+        typer.echo(f"  - {printable(line)}")
+    typer.echo(f"\nthe settings, to read and change: {printable(str(made.path))}")
+
+
+@summary.register
+def _(report: Path) -> None:
+    typer.echo(f"the report: {printable(str(report))}")
+
+
+@summary.register
+def _(settings: Settings) -> None:
+    choose, outcomes, holdout = settings.choose, settings.outcomes, settings.holdout
+    typer.echo(f"the settings of {printable(settings.name)} are valid")
+    kinds = [column.kind for column in settings.features.columns]
+    rows = {
+        "contacts in a round": f"{choose.k:,}",
+        "rest after a contact": count(choose.rest, "round"),
+        "quotas": ", ".join(quota.column for quota in choose.quotas) or "none",
+        "columns used": ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)),
+        "columns left out": ", ".join(settings.features.leave_out) or "none",
+        "policy": settings.policy.kind,
+        "outcome": f"column {outcomes.reward}, within {window(outcomes.window)}",
+        "holdout": f"{percent(holdout.share)} of people, by the rule {holdout.rule}",
+    }
+    draw(["setting", "value"], list(rows.items()), numbers=False)
 
 
 @summary.register
@@ -70,7 +126,7 @@ def _(round_: Round) -> None:
         typer.echo(f"the list: {printable(str(round_.path))}")
 
 
-def _largest(counts: Any) -> Iterator[tuple[str, str]]:
+def _largest(counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Yield the largest groups with their counts, and the rest in one row."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     yield from ((group, f"{n:,}") for group, n in ordered[:MOST_GROUPS])
@@ -105,20 +161,10 @@ def _(status: Status) -> None:
         f"{status.n_observations:,.0f} outcomes learned, {status.outstanding:,} outstanding"
     )
     if status.rounds:
-        columns = [
-            "round",
-            "chosen",
-            "closes",
-            "people",
-            "came",
-            "assumed",
-            "outstanding",
-            "model",
-            "holdout",
-            "exploring",
-        ]
+        columns = ["round", "chosen", "closes", "came", "open", "assumed", "model", "holdout", "explore"]
         draw(columns, [_round_row(round_) for round_ in status.rounds])
-        typer.echo("model and holdout: mean outcome so far; exploring: chosen to learn more, not for the estimate")
+        typer.echo("outcomes that came, that may still come, and that are assumed since the window has closed;")
+        typer.echo("mean outcome of those chosen by the model, and of the holdout; share chosen to learn more")
     if status.coefficients:
         draw(
             ["feature", "effect", "from", "to"],
@@ -128,16 +174,16 @@ def _(status: Status) -> None:
 
 
 def _round_row(round_: RoundStatus) -> Sequence[str]:
+    is_complete = round_.closed or not round_.outstanding  # before, good outcomes may come sooner than bad ones
+    means = (round_.mean_chosen, round_.mean_holdout)
     return [
         str(round_.number),
         date(round_.chosen_at),
         "closed" if round_.closed else date(round_.closes_at),
-        f"{round_.n:,}",
         f"{round_.came:,}",
-        f"{round_.assumed:,}",
         f"{round_.outstanding:,}",
-        number(round_.mean_chosen),
-        number(round_.mean_holdout),
+        f"{round_.assumed:,}",
+        *(number(mean) if is_complete else "-" for mean in means),
         percent(round_.exploring),
     ]
 
@@ -152,83 +198,3 @@ def _(forgotten: Forgotten) -> None:
         typer.echo(f"erased {count(forgotten.n_people, 'customer')}, who were in {rounds(forgotten.rounds)}")
     else:
         typer.echo("nobody with such an id is in this campaign, nothing was erased")
-
-
-def draw(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; all but its first column are numbers. Where it is too wide, the first column is folded."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=1000)  # a file or a pipe has no width that a table must fit
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for index, column in enumerate(columns):
-        text = Text(printable(column))
-        table.add_column(text, justify="right" if index else "left", no_wrap=index > 0, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    console.print(table)
-
-
-def printable(text: str) -> str:
-    r"""Return text from a file of the user's without what would move the cursor or colour the screen.
-
-    Examples
-    --------
-    >>> printable("north [bold] \x1b[31m")
-    'north [bold] �[31m'
-    """
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-
-
-def number(value: float) -> str:
-    """Return a mean to three digits; nothing for what is not a number.
-
-    Examples
-    --------
-    >>> number(0.12345), number(1234.5), number(0.0), number(float("nan"))
-    ('0.123', '1,234', '0', '-')
-    """
-    if math.isnan(value):
-        return "-"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-def percent(value: float) -> str:
-    """Return a fraction in percent; nothing for what is not a number."""
-    return "-" if math.isnan(value) else f"{100 * value:.0f} %"
-
-
-def count(n: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> count(1, "round"), count(2000, "round")
-    ('1 round', '2,000 rounds')
-    """
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def rounds(numbers: Sequence[int]) -> str:
-    """Return the numbers of rounds as words, runs of them shortened.
-
-    Examples
-    --------
-    >>> rounds([1]), rounds([1, 2, 3, 5])
-    ('round 1', 'rounds 1 to 3, 5')
-    """
-    runs: list[list[int]] = []
-    for each in sorted(numbers):
-        if runs and each == runs[-1][-1] + 1:
-            runs[-1].append(each)
-        else:
-            runs.append([each])
-    parts = [f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
-    return f"round{'' if len(numbers) == 1 else 's'} {', '.join(parts)}"
-
-
-def date(moment: Any) -> str:
-    """Return a moment to the minute, or the day alone if it is midnight."""
-    text: str = moment.strftime("%Y-%m-%d %H:%M")
-    return text.removesuffix(" 00:00")

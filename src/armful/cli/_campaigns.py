@@ -1,71 +1,50 @@
-"""The commands of campaigns: their options. The work is done by `armful.campaigns`, the printing by `_campaign_output`.
+"""The commands of campaigns: they translate options. The work is done by `armful.campaigns`.
 
 Imports wait until a command runs, so that `armful --help` is quick and each command needs its own extra only.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from armful.cli import _campaign_options as options
 from armful.cli._failing import needs, stopped
 
 if TYPE_CHECKING:
     from armful.campaigns import Campaign
 
-Name = Annotated[
-    str,
-    typer.Argument(metavar="NAME", help="The campaign: its folder, or the address of its store.", show_default=False),
-]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object, for scripts, and nothing else on standard output.")
-]
-Now = Annotated[
-    str | None,
-    typer.Option(
-        "--now",
-        metavar="DATE",
-        help="Pretend it is this moment, like 2026-03-01: for trying things out and for catching up on past rounds.",
-        show_default=False,
-    ),
-]
-
 
 def init(
-    name: Annotated[
-        Path, typer.Argument(metavar="NAME", help="The folder to make for the campaign.", show_default=False)
-    ],
-    source: Annotated[
-        Path,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Your customers: a CSV or Parquet file, one row for each.",
-            show_default=False,
-        ),
-    ],
-    as_json: Json = False,
+    name: options.NewFolder,
+    source: options.Source,
+    id_column: options.IdColumn = None,
+    reward: options.Reward = None,
+    k: options.K = None,
+    delimiter: options.Delimiter = None,
+    as_json: options.Json = False,
 ) -> None:
     """Begin a campaign: look at your customers and write the settings.
 
     Makes the folder NAME with campaign.toml in it. That file says how each
-    column is used and how many customers are contacted in a round. What was
-    guessed is explained: change what is wrong. Nothing is overwritten.
+    column is used and how many customers a round contacts. What is not given
+    here is guessed and explained: change what is wrong. Nothing is overwritten.
 
     Example: armful init autumn --from customers.csv
     """
     with _work():
-        from armful.campaigns import init_campaign  # noqa: PLC0415
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
+        from armful.campaigns._init_campaign import init_campaign  # noqa: PLC0415
 
-        output.tell(init_campaign(name, source), as_json, name=str(name), file=str(source))
+        done = init_campaign(name, source, id=id_column, reward=reward, k=k, delimiter=delimiter)
+        _tell(done, as_json, "check", str(name))
 
 
-def check(name: Name, as_json: Json = False) -> None:
+def check(name: options.Name, which: options.Which = None, as_json: options.Json = False) -> None:
     """Check the settings of a campaign.
 
     Reads campaign.toml and lists every mistake, with its line and what was
@@ -74,13 +53,19 @@ def check(name: Name, as_json: Json = False) -> None:
     Example: armful check autumn
     """
     with _work():
-        from armful.campaigns import check_settings  # noqa: PLC0415
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
+        from armful.campaigns import read_settings  # noqa: PLC0415
 
-        output.tell(check_settings(Path(name)), as_json, name=name)
+        if "://" in name:
+            with _campaign(name, which) as campaign:
+                settings = campaign.settings
+        else:
+            settings = read_settings(Path(name, "campaign.toml"))
+        _tell(settings, as_json, "plan", name, which=which)
 
 
-def plan(name: Name, now: Now = None, as_json: Json = False) -> None:
+def plan(
+    name: options.Name, which: options.Which = None, now: options.Now = None, as_json: options.Json = False
+) -> None:
     """See before the launch what the campaign can show.
 
     Says how careful the first rounds will be, how many rounds it takes to
@@ -89,41 +74,20 @@ def plan(name: Name, now: Now = None, as_json: Json = False) -> None:
 
     Example: armful plan autumn
     """
-    with _work(), _campaign(name, now) as campaign:
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
-
-        output.tell(campaign.plan(progress=_at_a_terminal()), as_json, name=name, file=campaign.settings.source)
+    with _work(), _campaign(name, which, now) as campaign:
+        done = campaign.plan(progress=_at_a_terminal())
+        _tell(done, as_json, "choose", name, _source(campaign), which=which)
 
 
 def choose(
-    name: Name,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Your customers as they are now: CSV, Parquet or a folder of Parquet.",
-            show_default=False,
-        ),
-    ],
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="A name for the round, like 2026-W10: the same again gives the same round.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Where to write the list; NAME/rounds/007/chosen.csv by default.", show_default=False
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be chosen. Nothing is recorded or written.")
-    ] = False,
-    now: Now = None,
-    as_json: Json = False,
+    name: options.Name,
+    file: options.Customers,
+    key: options.Key = None,
+    out: options.ListFile = None,
+    dry_run: options.DryRun = False,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
 ) -> None:
     """Choose whom to contact in the next round.
 
@@ -133,35 +97,24 @@ def choose(
 
     Example: armful choose autumn customers.csv
     """
-    with _work(), _campaign(name, now) as campaign:
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
-
+    with _work(), _campaign(name, which, now) as campaign:
         done = campaign.choose(file, key=key, out=out, dry_run=dry_run, progress=_at_a_terminal())
-        output.tell(done, as_json, name=name, file=str(file))
+        given = {"--key": key, "--out": out, "--now": now}
+        again = [word for option, value in given.items() if value is not None for word in (option, str(value))]
+        then = ["choose", name, str(file), *again] if dry_run else ["learn", name, "outcomes.csv"]
+        _tell(done, as_json, *then, which=which)
 
 
 def learn(
-    name: Name,
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="Outcomes: a CSV or Parquet file, one row for each.", show_default=False),
-    ],
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", metavar="COLUMN", help="The column with the customers' ids.", show_default=False),
-    ] = None,
-    reward: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column with the outcome, like bought.", show_default=False)
-    ] = None,
-    round_column: Annotated[
-        str | None,
-        typer.Option("--round", metavar="COLUMN", help="The column with the number of the round.", show_default=False),
-    ] = None,
-    time: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column that says when it happened.", show_default=False)
-    ] = None,
-    now: Now = None,
-    as_json: Json = False,
+    name: options.Name,
+    file: options.OutcomesFile,
+    id_column: options.IdColumn = None,
+    reward: options.Reward = None,
+    round_column: options.RoundColumn = None,
+    time: options.TimeColumn = None,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
 ) -> None:
     """Learn from outcomes: who bought, visited or answered.
 
@@ -171,16 +124,14 @@ def learn(
 
     Example: armful learn autumn outcomes.csv
     """
-    with _work(), _campaign(name, now) as campaign:
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
-
-        done = campaign.learn(
-            file, id=id_column, reward=reward, round=round_column, time=time, progress=_at_a_terminal()
-        )
-        output.tell(done, as_json, name=name, file=campaign.settings.source)
+    with _work(), _campaign(name, which, now) as campaign:
+        done = campaign.learn(file, id=id_column, reward=reward, round=round_column, time=time)
+        _tell(done, as_json, "status", name, which=which)
 
 
-def status(name: Name, now: Now = None, as_json: Json = False) -> None:
+def status(
+    name: options.Name, which: options.Which = None, now: options.Now = None, as_json: options.Json = False
+) -> None:
     """Show where the campaign stands.
 
     Lists the rounds with their outcomes, how many are outstanding, how much of
@@ -189,20 +140,18 @@ def status(name: Name, now: Now = None, as_json: Json = False) -> None:
 
     Example: armful status autumn
     """
-    with _work(), _campaign(name, now) as campaign:
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
-
-        output.tell(campaign.status(), as_json, name=name, file=campaign.settings.source)
+    with _work(), _campaign(name, which, now) as campaign:
+        done = campaign.status()
+        then = ["report", name] if done.rounds else ["choose", name, _source(campaign)]
+        _tell(done, as_json, *then, which=which)
 
 
 def report(
-    name: Name,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to write it; NAME/report.html by default.", show_default=False),
-    ] = None,
-    now: Now = None,
-    as_json: Json = False,
+    name: options.Name,
+    out: options.ReportFile = None,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
 ) -> None:
     """Write the report that says whether it worked.
 
@@ -212,21 +161,18 @@ def report(
 
     Example: armful report autumn
     """
-    with _work(), _campaign(name, now) as campaign:
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
-
-        output.tell(campaign.report(out), as_json, name=name, file=campaign.settings.source)
+    with _work(), _campaign(name, which, now) as campaign:
+        done = campaign.report(out)
+        _tell(done, as_json, "choose", name, _source(campaign), which=which)
 
 
 def forget(
-    name: Name,
-    ids: Annotated[
-        list[str],
-        typer.Option("--id", metavar="ID", help="The customer to erase; may be repeated.", show_default=False),
-    ],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    now: Now = None,
-    as_json: Json = False,
+    name: options.Name,
+    ids: options.Ids,
+    yes: options.Yes = False,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
 ) -> None:
     """Erase customers from the campaign.
 
@@ -235,23 +181,15 @@ def forget(
 
     Example: armful forget autumn --id 4711
     """
-    with _work(), _campaign(name, now) as campaign:
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
-
+    with _work(), _campaign(name, which, now) as campaign:
         if not yes and sys.stdin.isatty():
             who = ids[0] if len(ids) == 1 else f"{len(ids)} customers"
             if not typer.confirm(f"Erase {who} from {name} for good?", err=True):
                 raise ValueError("nothing was erased, since it was not confirmed")
-        output.tell(campaign.forget(ids), as_json, name=name)
+        _tell(campaign.forget(ids), as_json, "status", name, which=which)
 
 
-def demo(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder for everything that is made.")] = Path(
-        "armful-demo"
-    ),
-    seed: Annotated[int, typer.Option(help="The same seed gives the same campaign.", min=0)] = 0,
-    as_json: Json = False,
-) -> None:
+def demo(out: options.DemoFolder = Path("armful-demo"), seed: options.Seed = 0, as_json: options.Json = False) -> None:
     """Run a made campaign from beginning to end, in about a minute.
 
     Makes 200,000 customers who respond in a way that the campaign has to find
@@ -261,10 +199,9 @@ def demo(
     Example: armful demo --out try-it
     """
     with _work():
-        from armful.campaigns._demo import demo_steps  # noqa: PLC0415
-        from armful.cli import _campaign_output as output  # noqa: PLC0415
+        from armful.cli._demo_output import run_demo  # noqa: PLC0415
 
-        output.tell_demo(demo_steps(out, seed=seed), as_json)
+        run_demo(out, seed=seed, as_json=as_json)
 
 
 COMMANDS: tuple[Callable[..., None], ...] = (init, check, plan, choose, learn, status, report, forget, demo)
@@ -281,12 +218,28 @@ def _work() -> Iterator[None]:
 
 
 @contextmanager
-def _campaign(name: str, now: str | None) -> Iterator["Campaign"]:
+def _campaign(name: str, which: str | None, now: str | None = None) -> Iterator["Campaign"]:
     from armful.campaigns import Campaign  # noqa: PLC0415
 
     moment = None if now is None else _moment(now)
-    with Campaign.open(name, now=None if moment is None else lambda: moment) as campaign:
+    with Campaign.open(name, name=which, now=None if moment is None else lambda: moment) as campaign:
         yield campaign
+
+
+def _tell(result: Any, as_json: bool, *then: str, which: str | None = None) -> None:
+    from armful.cli._campaign_output import tell  # noqa: PLC0415
+
+    tell(result, as_json=as_json, then=[*then, *(["--campaign", which] if which else [])])
+
+
+def _source(campaign: "Campaign") -> str:
+    """Return the file of customers that the campaign began with, as seen from here."""
+    settings = campaign.settings
+    path = settings.folder / (settings.source or "customers.csv")
+    try:
+        return os.path.relpath(path)
+    except ValueError:  # on another drive of Windows
+        return str(path)
 
 
 def _moment(text: str) -> datetime:

@@ -102,6 +102,10 @@ class Store(ABC):
         """Return a time as `insert` takes it."""
 
     @abstractmethod
+    def seconds(self, moment: Any) -> float:
+        """Return the seconds since 1970 of a time as the driver gives it."""
+
+    @abstractmethod
     def discard_old_pages(self) -> None:
         """Remove copies of erased rows that the database itself still holds, where it can be told to."""
 

@@ -72,6 +72,10 @@ class PostgresqlStore(Store):
         """Return the time in UTC."""
         return value.astimezone(UTC)
 
+    def seconds(self, moment: datetime) -> float:
+        """Return the seconds of a time with its time zone."""
+        return moment.timestamp()
+
     def discard_old_pages(self) -> None:
         """Do nothing: the server removes deleted rows by itself (autovacuum)."""
 

@@ -1,14 +1,16 @@
 """Reading rounds and their outcomes on a given connection."""
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy import Connection, Row, Select, func, select, type_coerce
+from sqlalchemy.types import NullType
 
 from armful.errors import LedgerError
+from armful.ledger._engine import Store
 from armful.ledger._records import ChosenArms, RoundInfo, RoundOutcomes
 from armful.ledger._schema import campaigns, chosen, rewards, rounds
 
@@ -87,7 +89,7 @@ def _texts() -> NDArray[np.str_]:
     return np.empty(0, dtype=np.str_)
 
 
-def _blocks(connection: Connection, query: Select[Any]) -> Iterable[list[tuple[Any, ...]]]:
+def _blocks(connection: Connection, query: Select[Any]) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the columns of the answer, so many rows at a time."""
     result = connection.execute(query, execution_options={"yield_per": BLOCK_ROWS})
     for rows in result.partitions():
@@ -113,24 +115,27 @@ def read_ids(connection: Connection, round_id: int) -> NDArray[np.str_]:
 
 
 def read_outcomes(
-    connection: Connection, campaign_id: int, number: int, ids: NDArray[np.str_] | None = None
+    store: Store, connection: Connection, campaign_id: int, number: int, ids: NDArray[np.str_] | None = None
 ) -> RoundOutcomes:
     """Return the last reward of each arm of a round; `ids` are those of the round, if they were read already."""
     round_id = read_round(connection, campaign_id, number).id
     if ids is None:
         ids = read_ids(connection, round_id)
     row_of = {arm: row for row, arm in enumerate(ids.tolist())}
-    values, moments = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
-    n_rewards = np.zeros(len(ids), dtype=np.int64)
-    query = select(rewards.c.arm, rewards.c.reward, rewards.c.received_at).where(rewards.c.round_id == round_id)
-    for arms, some, received in _blocks(connection, query.order_by(rewards.c.seq)):
-        rows = np.array([row_of[arm] for arm in arms], dtype=np.int64)
-        values[rows] = some  # of several, the last one stays
-        seconds: dict[Any, float] = {moment: moment.timestamp() for moment in set(received)}
-        moments[rows] = [seconds[moment] for moment in received]
-        n_rewards += np.bincount(rows, minlength=len(ids))
+    # Very many times are few different ones: they are read as the driver gives them, and each is converted once.
+    columns = (rewards.c.arm, rewards.c.seq, rewards.c.reward, type_coerce(rewards.c.received_at, NullType()))
+    blocks, seconds = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))], dict[Any, float]()
+    for arms, seqs, some, moments in _blocks(connection, select(*columns).where(rewards.c.round_id == round_id)):
+        seconds |= {moment: store.seconds(moment) for moment in set(moments) - seconds.keys()}
+        rows = np.array([row_of[arm] for arm in arms])
+        blocks.append((rows, np.array(seqs), np.array(some), np.array([seconds[moment] for moment in moments])))
+    rows, positions, last, times = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    order = np.argsort(positions)
+    values, received = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
+    values[rows[order]], received[rows[order]] = last[order], times[order]  # of several, the last one stays
+    corrected = np.bincount(rows, minlength=len(ids)) > 1
     position = read_position(connection, campaign_id)
-    return RoundOutcomes(ids=ids, rewards=values, received_at=moments, corrected=n_rewards > 1, position=position)
+    return RoundOutcomes(ids=ids, rewards=values, received_at=received, corrected=corrected, position=position)
 
 
 def read_position(connection: Connection, campaign_id: int) -> int:

@@ -78,6 +78,9 @@ rounds = Table(
     Column("closes_at", UtcDateTime, nullable=False),
     Column("n_features", Integer, nullable=False),
     Column("details", Text, nullable=False),
+    # The positions of its last reward, and of the last erasure of somebody who was in it.
+    Column("last_reward", BigInteger),
+    Column("last_erasure", BigInteger),
     UniqueConstraint("campaign_id", "number", name="rounds_number"),
     UniqueConstraint("campaign_id", "key", name="rounds_key"),
 )
@@ -108,7 +111,6 @@ rewards = Table(
     Column("reward", Double, nullable=False),
     Column("received_at", UtcDateTime, nullable=False),
     ForeignKeyConstraint(["round_id", "arm"], ["chosen.round_id", "chosen.arm"], name="rewards_chosen"),
-    Index("rewards_seq", "round_id", "seq"),
     sqlite_with_rowid=False,
 )
 

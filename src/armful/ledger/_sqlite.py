@@ -100,6 +100,10 @@ class SqliteStore(Store):
         """Return the text that SQLAlchemy writes."""
         return value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
 
+    def seconds(self, moment: str) -> float:
+        """Return the seconds of such a text."""
+        return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
+
     def discard_old_pages(self) -> None:
         """Empty the write-ahead log, which holds older versions of the pages that were written to."""
         with self._explained(), self.engine.connect() as connection:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,11 @@ from armful.checks import FloatArray, IntArray
 from armful.errors import LedgerError
 from armful.ledger._engine import Store
 from armful.ledger._records import SHARES, ChosenArms, RewardCounts, RoundInfo
-from armful.ledger._schema import campaigns, chosen, erasures, rewards, rounds, snapshots
+from armful.ledger._schema import campaigns, chosen, rewards, rounds, snapshots
 
 AT_A_TIME = 1000
 """How many ids one query asks for."""
+Value = TypeVar("Value")
 
 
 def lock_campaign(connection: Connection, campaign_id: int) -> Row[Any]:
@@ -139,8 +140,9 @@ def _group_texts(groups: Mapping[str, NDArray[np.str_]], some: IntArray) -> Iter
     """Return each arm's groups as JSON, None if there are no quotas."""
     if not groups:
         return repeat(None, len(some))
-    rows = zip(*(values[some].tolist() for values in groups.values()), strict=True)
-    return (json.dumps(dict(zip(groups, row, strict=True)), ensure_ascii=False) for row in rows)
+    rows = list(zip(*(values[some].tolist() for values in groups.values()), strict=True))
+    texts = {row: json.dumps(dict(zip(groups, row, strict=True)), ensure_ascii=False) for row in set(rows)}
+    return [texts[row] for row in rows]
 
 
 def write_rewards(
@@ -159,6 +161,8 @@ def write_rewards(
     moment = store.moment(_aware("received_at", received_at))
     rows: list[tuple[Any, ...]] = []
     counts = {"new": 0, "repeated": 0, "corrected": 0}
+    order = np.lexsort((ids, numbers))  # that of the primary key
+    numbers, ids, values = numbers[order], ids[order], values[order]
     for number in np.unique(numbers).tolist():
         query = select(rounds.c.id).where(rounds.c.campaign_id == campaign_id, rounds.c.number == number)
         round_id = connection.execute(query).scalar()
@@ -177,7 +181,8 @@ def write_rewards(
             counts["new" if before is None else "corrected"] += 1
             position += 1
             rows.append((round_id, arm, position, reward, moment))
-    rows.sort()
+        if rows and rows[-1][0] == round_id:
+            connection.execute(update(rounds).where(rounds.c.id == round_id).values(last_reward=position))
     store.insert(connection, rewards, ("round_id", "arm", "seq", "reward", "received_at"), rows)
     move_to(connection, campaign_id, position)
     return RewardCounts(**counts)
@@ -185,13 +190,23 @@ def write_rewards(
 
 def _known_rewards(connection: Connection, round_id: int, arms: Sequence[str]) -> dict[str, float | None]:
     """Return the present reward of each of these arms, None where none came; arms that were not chosen are left out."""
-    both = chosen.outerjoin(rewards, (rewards.c.round_id == chosen.c.round_id) & (rewards.c.arm == chosen.c.arm))
-    query = select(chosen.c.arm, rewards.c.reward).select_from(both).where(chosen.c.round_id == round_id)
     known: dict[str, float | None] = {}
-    for begin in range(0, len(arms), AT_A_TIME):
-        some = query.where(chosen.c.arm.in_(arms[begin : begin + AT_A_TIME])).order_by(rewards.c.seq)
-        known.update((arm, reward) for arm, reward in connection.execute(some))
+    # Of many arms the whole round is read: one pass, whatever a planner makes of a long list.
+    lists = [None] if len(arms) > 10 * AT_A_TIME else in_parts(arms)
+    for some in lists:
+        of_chosen = select(chosen.c.arm).where(chosen.c.round_id == round_id)
+        of_rewards = select(rewards.c.arm, rewards.c.reward).where(rewards.c.round_id == round_id)
+        if some is not None:
+            of_chosen, of_rewards = of_chosen.where(chosen.c.arm.in_(some)), of_rewards.where(rewards.c.arm.in_(some))
+        known |= dict.fromkeys(connection.execute(of_chosen).scalars())
+        known.update((arm, reward) for arm, reward in connection.execute(of_rewards.order_by(rewards.c.seq)))
     return known
+
+
+def in_parts(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """Yield the values, as many at a time as one query asks for."""
+    for begin in range(0, len(values), AT_A_TIME):
+        yield values[begin : begin + AT_A_TIME]
 
 
 def move_to(connection: Connection, campaign_id: int, position: int) -> None:
@@ -202,15 +217,14 @@ def move_to(connection: Connection, campaign_id: int, position: int) -> None:
 def write_snapshot(
     connection: Connection, campaign_id: int, first: int, last: int, position: int, state: bytes
 ) -> None:
-    """Keep a state in place of an older one; keep nothing if it is older, or from before an erasure."""
+    """Keep a state in place of an older one; keep nothing if it is older, or somebody was erased from it since."""
     lock_campaign(connection, campaign_id)
     this = (
         (snapshots.c.campaign_id == campaign_id) & (snapshots.c.first_round == first) & (snapshots.c.last_round == last)
     )
     there = connection.execute(select(snapshots.c.position).where(this)).scalar()
-    erased = connection.execute(
-        select(func.max(erasures.c.position)).where(erasures.c.campaign_id == campaign_id)
-    ).scalar()
+    covered = (rounds.c.campaign_id == campaign_id) & rounds.c.number.between(first, last)
+    erased = connection.execute(select(func.max(rounds.c.last_erasure)).where(covered)).scalar()
     if position < max(there or 0, erased or 0):
         return
     connection.execute(delete(snapshots).where(this))

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from armful.checks import IntArray
@@ -24,8 +24,8 @@ from armful.ledger._reading import (
     select_rounds,
 )
 from armful.ledger._records import ChosenArms, RewardCounts, RoundInfo, RoundOutcomes
-from armful.ledger._schema import campaigns, chosen, rewards, rounds, snapshots
-from armful.ledger._writing import AT_A_TIME, check_texts, write_rewards, write_round, write_snapshot
+from armful.ledger._schema import campaigns, chosen, rounds, snapshots
+from armful.ledger._writing import check_texts, in_parts, write_rewards, write_round, write_snapshot
 
 
 class Ledger:
@@ -280,9 +280,8 @@ class Ledger:
         query = select(chosen.c.arm).join(rounds, rounds.c.id == chosen.c.round_id)
         query = query.where(rounds.c.campaign_id == self._id, chosen.c.share.in_(list(shares)))
         with self._store.reading() as connection:
-            for begin in range(0, len(wanted), AT_A_TIME):
-                some = query.where(rounds.c.number.in_(wanted[begin : begin + AT_A_TIME]))
-                found.update(connection.execute(some).scalars())
+            for some in in_parts(wanted):
+                found.update(connection.execute(query.where(rounds.c.number.in_(some))).scalars())
         return np.array(sorted(found), dtype=np.str_)
 
     # -- rewards -------------------------------------------------------------------------------------
@@ -334,13 +333,13 @@ class Ledger:
     def outcomes(self, number: int) -> RoundOutcomes:
         """Return the last reward of each arm of a round, in the order of `chosen`."""
         with self._store.reading() as connection:
-            return read_outcomes(connection, self._id, number)
+            return read_outcomes(self._store, connection, self._id, number)
 
     def chosen_and_outcomes(self, number: int) -> tuple[ChosenArms, RoundOutcomes]:
         """Return `chosen` and `outcomes` of a round at the same moment, whatever other processes do."""
         with self._store.reading() as connection:
             arms = read_chosen(connection, self._id, number)
-            return arms, read_outcomes(connection, self._id, number, arms.ids)
+            return arms, read_outcomes(self._store, connection, self._id, number, arms.ids)
 
     def position(self) -> int:
         """Return the position of the campaign: it grows with every reward and every erasure."""
@@ -348,11 +347,15 @@ class Ledger:
             return read_position(connection, self._id)
 
     def last_reward_positions(self) -> dict[int, int]:
-        """Return for each round with rewards the position of its last one."""
-        last = select(func.max(rewards.c.seq)).where(rewards.c.round_id == rounds.c.id).scalar_subquery()
-        query = select(rounds.c.number, last).where(rounds.c.campaign_id == self._id).order_by(rounds.c.number)
+        """Return for each round with rewards the position of the last one, or of a later erasure from the round.
+
+        A snapshot with this position or a later one holds all that is known of the round.
+        """
+        columns = (rounds.c.number, rounds.c.last_reward, rounds.c.last_erasure)
         with self._store.reading() as connection:
-            return {number: seq for number, seq in connection.execute(query) if seq is not None}
+            rows = connection.execute(select(*columns).where(rounds.c.campaign_id == self._id)).all()
+        last = {number: max(reward or 0, erasure or 0) for number, reward, erasure in rows}
+        return {number: position for number, position in sorted(last.items()) if position}
 
     # -- snapshots -----------------------------------------------------------------------------------
 
@@ -370,7 +373,7 @@ class Ledger:
         """Keep the state of some rounds, to save folding them again.
 
         It replaces an older snapshot of the same rounds. Nothing is kept if a newer one is there, or if somebody was
-        erased after `position`: the state could still hold that person.
+        erased from these rounds after `position`: the state could still hold that person.
 
         Parameters
         ----------

@@ -1,10 +1,11 @@
 """Arms whose rewards are outstanding."""
 
-from armful.checks import FloatArray
+from numpy.typing import ArrayLike
+
 from armful.model.ridge import RidgeState
 
 
-def with_pending(state: RidgeState, X: FloatArray) -> RidgeState:
+def with_pending(state: RidgeState, X: ArrayLike) -> RidgeState:
     """Return the state with the widths it will have once the rewards of `X` `(m, n_features)` are learned.
 
     The estimate and the noise stay as they are: each arm is learned with the reward that the state predicts for it, and

@@ -1,4 +1,4 @@
-"""Erasing people: a record of each erasure, and finding the rounds of a person; also the last reward of a round."""
+"""Erasing people: a record of each erasure, the rounds of a person by an index; and the last change of each round."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Create the table `erasures` and two indexes."""
+    """Create `erasures` and the index; add the positions to `rounds`, from the rewards that are there."""
     op.create_table(
         "erasures",
         sa.Column("campaign_id", sa.BigInteger, sa.ForeignKey("campaigns.id"), primary_key=True, autoincrement=False),
@@ -18,4 +18,7 @@ def upgrade() -> None:
         sa.Column("n_rows", sa.BigInteger, nullable=False),
     )
     op.create_index("chosen_arm", "chosen", ["arm"])
-    op.create_index("rewards_seq", "rewards", ["round_id", "seq"])
+    op.add_column("rounds", sa.Column("last_reward", sa.BigInteger))
+    op.add_column("rounds", sa.Column("last_erasure", sa.BigInteger))
+    last = "SELECT max(seq) FROM rewards WHERE rewards.round_id = rounds.id"
+    op.execute(f"UPDATE rounds SET last_reward = ({last})")
