@@ -3,8 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from armful import environments, theory
-from armful._signatures import explain_classes, missing_name
+from armful import constraints, environments, theory
+from armful._signatures import explain_classes, explain_missing_names, missing_name
 from armful.arms import Arms
 from armful.constraints import (
     Assignment,
@@ -95,6 +95,8 @@ __all__ = [
 
 explain_classes(globals(), leave_out=(Arms, Choice, Scores, Selection))
 explain_classes(vars(environments))
+for module in (constraints, environments, theory):
+    explain_missing_names(vars(module))
 
 if TYPE_CHECKING:  # a type checker refuses names that are not there
     from armful.campaigns import Campaign
