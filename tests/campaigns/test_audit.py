@@ -50,7 +50,7 @@ def test_an_audit_rarely_finds_something_where_nothing_is_wrong(kind):
     alarms = 0
     for seed in range(30):
         world = World(np.random.default_rng([3, seed]), **world_options)
-        policy = made_policy(world, cap=5.0 if kind == "amounts" else 1.0)
+        policy = C2UCB(n_features=len(world.names), seed=0) if kind == "amounts" else made_policy(world)
         records = play(world, policy, **play_options)
         alarms += any(each.level != "fine" for each in found(world, records, policy).values())
     assert alarms <= 4
@@ -159,7 +159,7 @@ def test_a_delay_that_depends_on_the_reward_matters_where_it_biases_the_model(wo
     records = play(world, policy, delays=late_if_nothing)
     finding = found(world, records, policy, made_settings(**settings))["delays"]
     assert finding.level == level
-    assert "came early are higher" in finding.sentence
+    assert "came first is higher" in finding.sentence
 
 
 def test_outcomes_that_never_came_count_as_coming_when_the_window_closed(world):

@@ -1,6 +1,6 @@
 """What an audit looks at: the outcomes of closed rounds, all of them as sums and some of them row by row."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,8 @@ class Rows:
     delay: FloatArray
     period: IntArray
     person: FloatArray
+    ids: NDArray[np.str_]
+    groups: Mapping[str, NDArray[np.str_]]
 
     @property
     def n(self) -> int:
@@ -54,7 +56,7 @@ class Evidence:
     """
 
     rows: Rows
-    records: Sequence[RoundRecord]
+    records: Iterable[RoundRecord]
     gram: FloatArray
     moment: FloatArray
     squares: float
@@ -78,7 +80,7 @@ class Evidence:
         return max(self.squares - float(self.moment @ self.theta), 0.0) / max(self.n - len(self.moment), 1)
 
 
-def gather(records: Sequence[RoundRecord], n_features: int) -> Evidence:
+def gather(records: Iterable[RoundRecord], n_features: int) -> Evidence:
     """Return the evidence in the closed rounds; it reads them once, and keeps at most `MOST_ROWS` rows."""
     gram, moment, squares = np.zeros((n_features, n_features)), np.zeros(n_features), 0.0
     sizes, totals, centres, parts = list[int](), list[float](), list[FloatArray](), list[Rows]()
@@ -142,18 +144,34 @@ def _rows(record: RoundRecord, known: IntArray, person: FloatArray, period: int)
         delay=(received - began) / DAY,
         period=np.full(known.size, period),
         person=person,
+        ids=record.ids[known],
+        groups={name: labels[known] for name, labels in record.groups.items()},
     )
 
 
 def _some(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
-    return Rows(**{name: values[kept] for name, values in vars(rows).items()})
+    groups = {name: labels[kept] for name, labels in rows.groups.items()}
+    return Rows(groups=groups, **{name: values[kept] for name, values in vars(rows).items() if name != "groups"})
 
 
 def _joined(parts: list[Rows], n_features: int) -> Rows:
     if not parts:
         none, no = np.zeros(0), np.zeros(0, dtype=bool)
-        X, period = np.zeros((0, n_features)), np.zeros(0, dtype=np.int64)
         return Rows(
-            X=X, rewards=none, predicted=none, bonus=none, learned=no, chosen=no, delay=none, period=period, person=none
+            X=np.zeros((0, n_features)),
+            rewards=none,
+            predicted=none,
+            bonus=none,
+            learned=no,
+            chosen=no,
+            delay=none,
+            period=np.zeros(0, dtype=np.int64),
+            person=none,
+            ids=np.zeros(0, dtype=np.str_),
+            groups={},
         )
-    return Rows(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])})
+    names = set.intersection(*(set(part.groups) for part in parts))  # a quota may be new
+    return Rows(
+        groups={name: np.concatenate([part.groups[name] for part in parts]) for name in sorted(names)},
+        **{name: np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0]) if name != "groups"},
+    )

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import chdtrc
 
-from armful.campaigns._audit_data import Evidence, blocks, known_rows, pseudo_inverse
+from armful.campaigns._audit_data import Evidence, Rows, blocks, known_rows, pseudo_inverse
 from armful.campaigns._audit_finding import Finding, Level, fine, not_checked, number, percent, quoted, signed
+from armful.campaigns._audit_groups import has_two_values, parts_of
 from armful.campaigns._audit_scores import WithinRounds, critical
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray
@@ -23,7 +24,9 @@ LARGE_SHOCK = 5.0
 LARGE_GAIN = 0.1
 """What one more column would explain, as a fraction of what the model explains, from which on it is a problem."""
 
-FIFTHS = ("lowest", "second", "middle", "fourth", "highest")
+PREDICTIONS = ""
+"""The name of the predictions among the features."""
+
 COLUMNS_AT_ONCE = 16
 
 
@@ -133,10 +136,10 @@ def check_drift(
     )
 
 
-def check_shape(model: WithinRounds, evidence: Evidence, names: list[str], false_alarms: float) -> Finding:
+def check_shape(model: WithinRounds, rows: Rows, names: list[str], false_alarms: float) -> Finding:
     """Return whether straight lines fit: residuals in fifths of each number, and in tenths of the predictions."""
-    looks, z, residual, gain, name, part = 0, 0.0, 0.0, 0.0, "", ""
-    for of_feature, parts, bins in _bins(model, evidence, names):
+    looks, z, residual, gain, name, part = 0, 0.0, 0.0, 0.0, PREDICTIONS, ""
+    for of_feature, parts, bins in _bins(model, rows, names):
         added = model.test(bins)
         looks += added.n_usable
         j = int(np.abs(added.z).argmax())
@@ -150,10 +153,10 @@ def check_shape(model: WithinRounds, evidence: Evidence, names: list[str], false
         )
     share = gain / max(model.explained, np.finfo(float).tiny)
     level: Level = "problem" if share >= LARGE_GAIN else "look"
-    of = "the predictions" if name == "" else quoted(name)
+    of = "the predictions" if name == PREDICTIONS else quoted(name)
     advice = (
         "Give the numbers under `[features.columns]` a `spline = 4`, or add pairs of columns to `interactions`."
-        if name == ""
+        if name == PREDICTIONS
         else f"Give the column of {quoted(name)} a `spline = 4` (or `log = true`) under `[features.columns]`."
     )
     return Finding(
@@ -167,29 +170,12 @@ def check_shape(model: WithinRounds, evidence: Evidence, names: list[str], false
     )
 
 
-def _bins(model: WithinRounds, evidence: Evidence, names: list[str]) -> Iterator[tuple[str, list[str], FloatArray]]:
-    """Return for each feature with more than two values its name, the names of its bins, and 0/1 columns of them."""
-    for j, name in enumerate(names):
-        values = evidence.rows.X[:, j]
-        edges = np.unique(np.quantile(values, [0.2, 0.4, 0.6, 0.8]))
-        if _has_two_values(values):
-            continue
-        yield from _columns(name, [f"{fifth} fifth" for fifth in FIFTHS], values, edges)
-    yield from _columns(
-        "", [f"{i}. tenth" for i in range(1, 11)], model.fitted, np.quantile(model.fitted, np.linspace(0.1, 0.9, 9))
-    )
-
-
-def _columns(
-    name: str, parts: list[str], values: FloatArray, edges: FloatArray
-) -> Iterator[tuple[str, list[str], FloatArray]]:
-    bins = np.searchsorted(edges, values, side="left")
-    counts = np.bincount(bins, minlength=len(parts))
-    kept = np.flatnonzero((counts >= FEWEST_IN_A_BIN) & (counts < values.size))
-    if kept.size:
-        yield name, [parts[i] for i in kept.tolist()], (bins[:, None] == kept).astype(np.float64)
-
-
-def _has_two_values(values: FloatArray) -> bool:
-    low, high = values.min(), values.max()
-    return bool(np.all((values == low) | (values == high)))
+def _bins(model: WithinRounds, rows: Rows, names: list[str]) -> Iterator[tuple[str, list[str], FloatArray]]:
+    """Return for each feature with more than two values its name, the names of its parts, and 0/1 columns of them."""
+    numbers = [(name, values, 5) for name, values in zip(names, rows.X.T, strict=True) if not has_two_values(values)]
+    for name, values, n in [*numbers, (PREDICTIONS, model.fitted, 10)]:
+        parts, part = parts_of(values, n)
+        counts = np.bincount(part)
+        kept = np.flatnonzero((counts >= FEWEST_IN_A_BIN) & (counts < values.size))
+        if kept.size:
+            yield name, [parts[i] for i in kept.tolist()], (part[:, None] == kept).astype(np.float64)

@@ -125,13 +125,14 @@ def check_delays(rows: Rows, model: WithinRounds, settings: Settings, false_alar
     added = model.test(ranks[:, None])
     if added.n_usable == 0:
         return fine("delays", "All outcomes of a round came together, so none was learned before the others.")
-    z, slope = float(added.z[0]), float(added.coefficient[0])
+    z, early = float(added.z[0]), ranks <= 0.5
+    difference = float(model.residuals[early].mean() - model.residuals[~early].mean())
     if abs(z) <= critical(false_alarms, 1):
         return fine("delays", "Outcomes that came late are like those that came early, as far as chance lets see.")
-    better = "higher" if slope < 0 else "lower"
+    better = "higher" if z < 0 else "lower"
     what = (
-        f"Outcomes that came early are {better} than late ones of the same round, by {number(abs(slope))} from first "
-        f"to last ({number(abs(z))} standard errors)."
+        f"The half of a round's outcomes that came first is {better} than the other, by {number(abs(difference))} on "
+        f"average ({number(abs(z))} standard errors)."
     )
     outcomes = settings.outcomes
     if outcomes.learn_at_once:
@@ -140,7 +141,7 @@ def check_delays(rows: Rows, model: WithinRounds, settings: Settings, false_alar
             level="problem",
             sentence=what,
             consequence=f"Until a window closes, the model has seen mostly the {better} outcomes of a round, and "
-            f"expects too {'much' if slope < 0 else 'little'}.",
+            f"expects too {'much' if z < 0 else 'little'}.",
             repair='Set `learn = "when the window closes"` under `[outcomes]`.',
         )
     if outcomes.missing is None:

@@ -1,8 +1,8 @@
 """The assumptions of a campaign, checked on what came of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from armful.campaigns._audit_data import gather
+from armful.campaigns._audit_data import Evidence, gather
 from armful.campaigns._audit_finding import Finding, not_checked
 from armful.campaigns._audit_model import check_drift, check_shape, check_shocks
 from armful.campaigns._audit_rewards import check_cap, check_delays, check_leakage, check_radius
@@ -20,15 +20,15 @@ FEWEST_ROWS = 100
 """Known outcomes from which on features are looked at, and four for each feature."""
 
 
-def audit(records: Sequence[RoundRecord], policy: Policy, settings: Settings, names: list[str]) -> list[Finding]:
+def audit(records: Iterable[RoundRecord], policy: Policy, settings: Settings, names: list[str]) -> list[Finding]:
     """Return what the outcomes of closed rounds say about each assumption.
 
     If nothing is wrong, about one audit in a hundred finds something all the same.
 
     Parameters
     ----------
-    records : sequence of RoundRecord
-        All rounds; it is read twice.
+    records : iterable of RoundRecord
+        All rounds; they are read twice, so an iterator will not do.
     policy : Policy
         The policy of the campaign.
     settings : Settings
@@ -42,9 +42,20 @@ def audit(records: Sequence[RoundRecord], policy: Policy, settings: Settings, na
         One for each of: `cap`, a cap that outcomes contradict; `shocks`, noise that a round has in common; `drift`,
         effects that change over time; `shape`, effects that are no straight lines; `radius`, a bonus that does not fit
         the errors; `delays`, outcomes whose delay depends on their value; `leakage`, a column that explains everything.
+
+    Raises
+    ------
+    ValueError
+        If `records` is an iterator.
     """
+    if iter(records) is records:
+        raise ValueError("records are read twice: give a list, not an iterator")
+    return findings(gather(records, len(names)), policy, settings, names)
+
+
+def findings(evidence: Evidence, policy: Policy, settings: Settings, names: list[str]) -> list[Finding]:
+    """Return what evidence says about each assumption, see `audit`."""
     each = FALSE_ALARMS / 5
-    evidence = gather(records, len(names))
     rows = evidence.rows
     enough = rows.n >= max(FEWEST_ROWS, 4 * len(names))
     few = f"needs {max(FEWEST_ROWS, 4 * len(names))} known outcomes in closed rounds, {rows.n} are there"
@@ -57,7 +68,7 @@ def audit(records: Sequence[RoundRecord], policy: Policy, settings: Settings, na
         else check_drift(evidence, model, settings, names, each),
         not_checked("shape", f"Whether straight lines fit {few}.")
         if model is None
-        else check_shape(model, evidence, names, each),
+        else check_shape(model, rows, names, each),
         check_radius(evidence, policy),
         not_checked("delays", f"Whether late outcomes are like early ones {few}.")
         if model is None
