@@ -121,6 +121,7 @@ def test_the_path_has_the_lift_after_each_round():
     data = made_data(4, people=200)
     path = lift_path(data)
     assert [each.n_rounds for each in path] == [1, 2, 3, 4]
+    assert [each.last_round for each in path] == [0, 1, 2, 3]
     for each in path:
         so_far = data.rounds < each.n_rounds
         alone = estimate_lift(
@@ -367,3 +368,9 @@ def test_shares_by_hash_and_the_estimate_work_together():
     lift = estimate_lift(lift_data([one]))
     assert lift.per_contact == pytest.approx(rewards[~held].mean() - rewards[held].mean())
     assert lift.n_holdout == held.sum()
+
+
+def test_rewards_that_are_all_the_same_do_not_vary_by_rounding():
+    """The mean of three times 0.1 is not 0.1 in float64."""
+    lift = estimate_lift(rows([0.1, 0.1, 0.1, 0.2, 0.4, 0.1], [False] * 3 + [True] * 3))
+    assert lift.sentence.endswith("all known rewards of the holdout are 0.1, so chance cannot be judged.")

@@ -23,6 +23,7 @@ class Moments:
     `sum_i u_i w_i`, and so on.
     """
 
+    last_round: int
     n_rounds: int
     n_treated: int
     n_others: int
@@ -61,33 +62,41 @@ class Means:
 def moments_by_round(data: LiftData) -> Iterator[Moments]:
     """Yield the moments after each round in which both shares have at least two known rewards."""
     rows = _Rows.of(data)
-    sums = {name: np.zeros(rows.n_people) for name in "uwz"}
-    seen = np.zeros((2, rows.n_people), dtype=bool)
-    counts, totals = np.zeros(2, dtype=np.int64), np.zeros(4)
+    sums, products = np.zeros((3, rows.n_people)), np.zeros((3, 3))  # of u, w and z
+    seen, n_seen = np.zeros((2, rows.n_people), dtype=bool), [0, 0]
+    counts, totals = [0, 0], np.zeros(4)
     for n_rounds, here in enumerate(rows.by_round(), start=1):
+        people, person = np.unique(rows.people[here], return_inverse=True)
+        terms = np.zeros((3, people.size))
         for share in (0, 1):
-            each = here[rows.treated[here] == share]
-            seen[share, rows.people[each]] = True
-            counts[share] += each.size
+            inside = np.flatnonzero(rows.treated[here] == share)
+            each, who = here[inside], person[inside]
             weight = math.sqrt(each.size / (each.size - 1)) / each.size
-            residuals = weight * (rows.rewards[each] - rows.rewards[each].mean() - rows.margins[each])
+            residuals = weight * (_centred(rows.rewards[each]) - rows.margins[each])
+            np.add.at(terms[1 - share], who, residuals)
             totals[share] += rows.rewards[each].mean()
-            sums["wu"[share]] += rows.per_person(each, residuals)
+            counts[share] += each.size
+            present = people[np.bincount(who, minlength=people.size) > 0]
+            n_seen[share] += int(np.count_nonzero(~seen[share, present]))
+            seen[share, present] = True
             if share == 0:
-                sums["z"] += rows.per_person(each, weight * (rows.controls[each] - rows.controls[each].mean()))
-                totals[2] += rows.controls[each].mean()
-                totals[3] += math.sqrt(rows.control_variances[each].mean())
+                np.add.at(terms[2], who, weight * _centred(rows.controls[each]))
+                totals[2:] += rows.controls[each].mean(), math.sqrt(rows.control_variances[each].mean())
+        before = sums[:, people]
+        sums[:, people] = after = before + terms
+        products += after @ after.T - before @ before.T
         yield Moments(
+            last_round=int(rows.rounds[here[0]]),
             n_rounds=n_rounds,
-            n_treated=int(counts[1]),
-            n_others=int(counts[0]),
-            treated_people=int(seen[1].sum()),
-            other_people=int(seen[0].sum()),
+            n_treated=counts[1],
+            n_others=counts[0],
+            treated_people=n_seen[1],
+            other_people=n_seen[0],
             mean1=float(totals[1]),
             mean0=float(totals[0]),
             control=float(totals[2]),
             control_error=float(totals[3]),
-            **{a + b: float(sums[a] @ sums[b]) for a, b in ("uu", "ww", "zz", "uw", "uz", "wz")},
+            **{"uwz"[a] + "uwz"[b]: float(products[a, b]) for a in range(3) for b in range(a, 3)},
         )
 
 
@@ -159,8 +168,10 @@ class _Rows:
         begins = np.flatnonzero(np.diff(self.rounds, prepend=np.nan))
         yield from np.split(np.arange(self.rounds.size), begins[1:]) if begins.size else ()
 
-    def per_person(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        return np.bincount(self.people[rows], weights=values, minlength=self.n_people).astype(np.float64, copy=False)
+
+def _centred(values: FloatArray) -> FloatArray:
+    """Return values minus their mean, which is exactly 0 where all are equal."""
+    return values - values.mean() if np.ptp(values) > 0 else np.zeros(values.size)
 
 
 def _margin(rounds: IntArray, ranks: FloatArray, rewards: FloatArray) -> float:

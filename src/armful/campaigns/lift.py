@@ -45,6 +45,8 @@ class Lift:
         Its interval, if looked at once (Fieller); None if the baseline cannot be told from 0.
     cost_of_holdout : float or None
         `per_contact` times the contacts of the other share.
+    last_round : int or None
+        The last round that is compared.
     n_rounds, n_contacts, n_holdout, n_holdout_people : int
         How many rounds are compared, how many known rewards they have in the chosen share and in the other, and of how
         many people the other share's are.
@@ -67,6 +69,7 @@ class Lift:
     relative_low: float | None = None
     relative_high: float | None = None
     cost_of_holdout: float | None = None
+    last_round: int | None = None
     n_rounds: int = 0
     n_contacts: int = 0
     n_holdout: int = 0
@@ -190,6 +193,7 @@ def _lift(moments: Moments, found: Means, *, level: float, anytime: float, unit:
         relative_low=relative_low,
         relative_high=relative_high,
         cost_of_holdout=cost,
+        last_round=moments.last_round,
         n_rounds=moments.n_rounds,
         n_contacts=moments.n_treated,
         n_holdout=moments.n_others,
