@@ -79,6 +79,14 @@ def test_check_lists_every_mistake_with_its_line(begun, tmp_path):
     assert done.json["problems"] == [line.strip() for line in lines[1:]]
 
 
+def test_plan_says_what_the_campaign_can_show(begun):
+    done = begun.works("plan", "autumn", "--rounds", "3", "--every", "14", "--base-rate", "0.2")
+    assert "- 3 rounds of 20 contacts among 300 customers" in done.stdout
+    assert last_line(done) == "next: armful choose autumn customers.csv"
+    planned = begun.works("plan", "autumn", "--rounds", "3", "--every", "14", "--base-rate", "0.2", "--json").json
+    assert [planned["rounds"], len(planned["per_round"]), planned["base_rate"]] == [3, 3, 0.2]
+
+
 def test_choose_records_a_round_and_writes_its_list(begun, tmp_path):
     done = begun.works("choose", "autumn", "customers.csv", "--now", day(20), "--out", "copy.csv")
     path = tmp_path / "autumn" / "rounds" / "002" / "chosen.csv"
@@ -159,6 +167,17 @@ def test_status_before_the_first_round_names_choose(armful, tmp_path):
     done = armful.works("status", "autumn")
     assert "no round has been chosen yet" in done.stdout
     assert last_line(done) == "next: armful choose autumn customers.csv"
+
+
+def test_report_says_whether_it_worked_and_where_the_page_is(begun, tmp_path):
+    done = begun.works("report", "autumn", "--now", day(15))
+    assert done.stdout.startswith("against the holdout: ")
+    assert f"the report: {Path('autumn', 'report.html')}" in done.stdout
+    assert (tmp_path / "autumn" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert last_line(done) == "next: armful choose autumn customers.csv"
+    reported = begun.works("report", "autumn", "--now", day(15), "--out", "here.html", "--json").json
+    assert (reported["report"], "sentence" in reported["lift"]) == ("here.html", True)
+    assert (tmp_path / "here.html").exists()
 
 
 def test_forget_erases_a_person_everywhere(begun, tmp_path):

@@ -26,6 +26,12 @@ RoundColumn = Annotated[str | None, _option("--round", "COLUMN", "The column wit
 TimeColumn = Annotated[str | None, _option("--time", "COLUMN", "The column that says when it happened.")]
 K = Annotated[int | None, _option("--k", "N", "How many customers a round contacts.")]
 Delimiter = Annotated[str | None, _option("--delimiter", "CHARACTER", "What separates the columns of a CSV file.")]
+Rounds = Annotated[int, typer.Option("--rounds", metavar="N", help="How many rounds are planned.", min=1)]
+Every = Annotated[float, typer.Option("--every", metavar="DAYS", help="Days from one round to the next.", min=0.01)]
+BaseRate = Annotated[
+    float | None,
+    _option("--base-rate", "NUMBER", "The mean outcome of a contact chosen at random, like 0.03, if you know it."),
+]
 Key = Annotated[
     str | None, _option("--key", "KEY", "A name for the round, like 2026-W10: the same again gives the same round.")
 ]

@@ -6,6 +6,7 @@ Sentences are printed as they are, never broken or taken for markup; only tables
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,22 @@ import typer
 
 from armful.campaigns import Coefficient, Forgotten, Learned, Round, RoundStatus, Settings, Status
 from armful.campaigns._init_campaign import InitResult
+from armful.campaigns._plan_records import PlanResult
+from armful.campaigns._results import Result
 from armful.campaigns._results import as_json as jsonable
+from armful.campaigns.lift import Lift
 from armful.cli._printing import count, date, draw, number, percent, printable, rounds, window
 
 MOST_GROUPS = 12
 MOST_COEFFICIENTS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported(Result):
+    """A report that was written, and the lift that it begins with."""
+
+    report: Path
+    lift: Lift
 
 
 def tell(result: Any, *, as_json: bool, then: Sequence[str]) -> None:
@@ -41,11 +53,6 @@ def print_json(values: Mapping[str, Any]) -> None:
 def fields(result: Any) -> dict[str, Any]:
     """Return what `--json` prints of a result."""
     return dict(result.to_dict())
-
-
-@fields.register
-def _(report: Path) -> dict[str, Any]:
-    return {"report": report}
 
 
 @fields.register
@@ -80,6 +87,24 @@ def _(made: InitResult) -> None:
     for line in made.questions:
         typer.echo(f"  - {printable(line)}")
     typer.echo(f"\nthe settings, to read and change: {printable(str(made.path))}")
+
+
+@summary.register
+def _(plan: PlanResult) -> None:
+    columns = ["round", "at the cap", "explore", "lift over random"]
+    rounds = [
+        (str(each.number), f"{each.at_cap:,}", percent(each.exploring), f"{100 * each.lift:+.0f} %")
+        for each in plan.per_round
+    ]
+    draw(columns, rounds)
+    for sentence in plan.sentences:
+        typer.echo(f"- {sentence}")
+
+
+@summary.register
+def _(reported: Reported) -> None:
+    typer.echo(f"against the holdout: {reported.lift.sentence}")
+    summary(reported.report)
 
 
 @summary.register

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +64,13 @@ def check(name: options.Name, which: options.Which = None, as_json: options.Json
 
 
 def plan(
-    name: options.Name, which: options.Which = None, now: options.Now = None, as_json: options.Json = False
+    name: options.Name,
+    rounds: options.Rounds = 8,
+    every: options.Every = 7.0,
+    base_rate: options.BaseRate = None,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
 ) -> None:
     """See before the launch what the campaign can show.
 
@@ -75,7 +81,8 @@ def plan(
     Example: armful plan autumn
     """
     with _work(), _campaign(name, which, now) as campaign:
-        done = campaign.plan(progress=_at_a_terminal())
+        progress = _at_a_terminal()
+        done = campaign.plan(rounds=rounds, every=timedelta(days=every), base_rate=base_rate, progress=progress)
         _tell(done, as_json, "choose", name, _source(campaign), which=which)
 
 
@@ -162,7 +169,10 @@ def report(
     Example: armful report autumn
     """
     with _work(), _campaign(name, which, now) as campaign:
-        done = campaign.report(out)
+        from armful.campaigns.lift import estimate_lift, lift_data  # noqa: PLC0415
+        from armful.cli._campaign_output import Reported  # noqa: PLC0415
+
+        done = Reported(report=campaign.report(out), lift=estimate_lift(lift_data(campaign.records())))
         _tell(done, as_json, "choose", name, _source(campaign), which=which)
 
 

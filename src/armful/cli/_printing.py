@@ -72,9 +72,11 @@ def rounds(numbers: Sequence[int]) -> str:
 
     Examples
     --------
-    >>> rounds([1]), rounds([1, 2, 3, 5])
-    ('round 1', 'rounds 1 to 3, 5')
+    >>> rounds([]), rounds([1]), rounds([1, 2, 3, 5])
+    ('no round', 'round 1', 'rounds 1 to 3, 5')
     """
+    if not numbers:
+        return "no round"
     runs: list[list[int]] = []
     for each in sorted(numbers):
         if runs and each == runs[-1][-1] + 1:
