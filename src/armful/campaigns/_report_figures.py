@@ -17,6 +17,7 @@ from armful.campaigns._report_drawing import (
 )
 
 MOST_COEFFICIENTS = 25
+MOST_GROUPS = 40
 
 RARE = 0.05
 """A chance below this is called a surprise."""
@@ -151,8 +152,9 @@ def calibration(data: ReportData) -> Figure:
 
 
 def quota(data: ReportData, i: int) -> Figure:
-    """Return the contacts of each group in the last round, with the bounds of a quota."""
-    groups = list(reversed(data.quotas[i].groups))
+    """Return the contacts of each group in the last round, of the largest ones, with the bounds of a quota."""
+    largest = sorted(data.quotas[i].groups, key=lambda each: -each.counts[-1])[:MOST_GROUPS]
+    groups = sorted(largest, key=lambda each: each.name, reverse=True)
     names = distinct([each.name for each in groups])
     bars = {
         "type": "bar",
@@ -194,8 +196,8 @@ def outstanding(data: ReportData) -> Figure:
     kinds = (
         ("came", "outcome came", "accent", ""),
         ("assumed", "counted as no outcome", "soft", "/"),
-        ("outstanding", "outstanding", "neutral", "."),
-        ("unknown", "unknown for good", "grid", "x"),
+        ("outstanding", "outstanding", "grid", "."),
+        ("unknown", "unknown for good", "neutral", "x"),
     )
     traces = [
         {

@@ -13,6 +13,8 @@
   };
   const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false };
   const PRINT_WIDTH = 660;
+  const PRINT_HEIGHT = 300; // two sections to a page; what is higher has a row for each name and needs it
+  const HEIGHT = 380;
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const figures = [...document.querySelectorAll("[data-figure]")].map((place) => {
     const text = document.getElementById(place.dataset.figure).textContent;
@@ -31,7 +33,10 @@
   function draw(theme, width) {
     for (const { place, drawing } of figures) {
       const { data, layout } = painted(drawing, THEMES[theme]);
-      if (width) layout.width = width;
+      if (width) {
+        layout.width = width;
+        if (layout.height === HEIGHT) layout.height = PRINT_HEIGHT;
+      }
       const narrow = (width || place.clientWidth) < 480;
       if (narrow) {
         layout.margin = { ...layout.margin, l: 44, r: 8 };
