@@ -1,5 +1,6 @@
 """A database that a ledger is kept in: connections, transactions and error messages; all else is the same for all."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -137,16 +138,22 @@ EXPECTED = "a store is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABAS
 
 
 def parse_url(url: str) -> URL:
-    """Return the parts of the URL of a store; no message repeats what may hold a password."""
+    """Return the parts of the URL of a store; no message repeats what may hold a password.
+
+    The file of an SQLite URL is taken as it is written: `?`, `#` and `%` are part of its name.
+    """
+    found = re.fullmatch(r"sqlite(\+pysqlite)?:///(.+)", url, re.DOTALL) if isinstance(url, str) else None
+    if found is not None:
+        if found[2] == ":memory:" or re.search(r"\?\w+=[^/]*$", found[2]):
+            raise LedgerError(f"{EXPECTED}, with the name of a file and nothing else, got {url}")
+        return URL.create("sqlite", database=found[2])
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError, AttributeError):
         raise LedgerError(f"{EXPECTED}, and what was given cannot be read as one") from None
     kind = parsed.drivername
     if kind in ("sqlite", "sqlite+pysqlite"):
-        if not parsed.database or parsed.database == ":memory:" or parsed.host or parsed.query:
-            raise LedgerError(f"{EXPECTED}, with the name of a file and nothing else, got {parsed.render_as_string()}")
-        return parsed
+        raise LedgerError(f"{EXPECTED}, with the name of a file and nothing else, got {parsed.render_as_string()}")
     if kind in ("postgresql", "postgres", "postgresql+psycopg"):
         return parsed.set(drivername="postgresql+psycopg")
     raise LedgerError(f"{EXPECTED}, got one of the kind {kind!r}")

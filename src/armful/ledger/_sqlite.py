@@ -105,16 +105,23 @@ class SqliteStore(Store):
         return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
 
     def discard_old_pages(self) -> None:
-        """Empty the write-ahead log, which holds older versions of the pages that were written to."""
-        with self._explained(), self.engine.connect() as connection:
-            raw = connection.connection.cursor()
-            busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            raw.close()
+        """Write the file anew, and empty its write-ahead log.
+
+        `secure_delete` overwrites a deleted row, but not copies of it that stayed in the free part of a page when rows
+        were moved to another page; the log holds older versions of pages.
+        """
+        erased = f"all is erased, but old copies may still be in the files of {self.name}"
+        try:
+            with self._explained(), self.engine.connect() as connection:
+                cursor = connection.connection.cursor()
+                cursor.execute("PRAGMA temp_store = FILE")  # a copy of the whole file may be larger than memory
+                cursor.execute("VACUUM")
+                cursor.execute("PRAGMA temp_store = MEMORY")
+                busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except LedgerError as error:
+            raise LedgerError(f"{erased}, run this again: {error}") from error
         if busy:
-            raise LedgerError(
-                f"all is erased, but another process is reading {self.name}, so that old copies may still be in "
-                f"{self.name}-wal: let it finish, then run this again"
-            )
+            raise LedgerError(f"{erased}, since another process is reading it: let it finish, then run this again")
 
     def explain(self, error: BaseException) -> str:
         """Return one sentence for an error of SQLite."""

@@ -1,34 +1,24 @@
 """`Ledger`: what was decided and what came of it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sqlalchemy import insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from armful.checks import IntArray
 from armful.errors import LedgerError
 from armful.ledger._engine import Store, open_store
 from armful.ledger._erasing import erase
-from armful.ledger._reading import (
-    as_round,
-    read_chosen,
-    read_ids,
-    read_outcomes,
-    read_position,
-    read_round,
-    select_rounds,
-)
-from armful.ledger._records import ChosenArms, RewardCounts, RoundInfo, RoundOutcomes
-from armful.ledger._schema import campaigns, chosen, rounds, snapshots
-from armful.ledger._writing import check_texts, in_parts, write_rewards, write_round, write_snapshot
+from armful.ledger._records import ChosenArms, RewardCounts, RoundInfo
+from armful.ledger._schema import campaigns
+from armful.ledger._view import LedgerView
+from armful.ledger._writing import check_texts, write_rewards, write_round, write_snapshot
 
 
-class Ledger:
+class Ledger(LedgerView):
     """The rounds of one campaign: who was chosen, on which features, and which rewards came.
 
     Rows are only added; a correction of a reward is a further row, and the last one holds. `forget` alone deletes. Each
@@ -79,9 +69,6 @@ class Ledger:
     >>> folder.cleanup()
     """
 
-    def __init__(self, store: Store, campaign_id: int, name: str) -> None:
-        self._store, self._id, self.name = store, campaign_id, name
-
     @classmethod
     def open(cls, url: str, campaign: str, *, create: bool = False, settings: str = "") -> Self:
         """Open the ledger of a campaign; a store of an older version is brought up to date.
@@ -120,15 +107,14 @@ class Ledger:
             there = f"it has {', '.join(map(repr, names))}" if names else "it has none yet"
             raise LedgerError(f"there is no campaign {campaign!r} in {store.name}: {there}")
         if campaign_id is None:
-            values = {"name": campaign, "settings": settings, "position": 0, "created_at": datetime.now(UTC)}
-            try:
-                with store.writing() as connection:
-                    connection.execute(insert(campaigns).values(values))
-            except LedgerError as error:
-                if not isinstance(error.__cause__, IntegrityError):  # another process may have begun it
-                    raise
-            with store.reading() as connection:
-                campaign_id = connection.execute(query).scalar_one()
+            with store.writing() as connection:
+                store.lock_schema(connection)  # another process may begin it too
+                campaign_id = connection.execute(query).scalar()
+                if campaign_id is None:
+                    values = {"name": campaign, "settings": settings, "position": 0, "created_at": datetime.now(UTC)}
+                    campaign_id = connection.execute(
+                        insert(campaigns).values(values).returning(campaigns.c.id)
+                    ).scalar_one()
         return cls(store, campaign_id, campaign)
 
     @staticmethod
@@ -141,37 +127,7 @@ class Ledger:
         finally:
             store.close()
 
-    def close(self) -> None:
-        """Close the connections to the store."""
-        self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"Ledger({self._store.name!r}, {self.name!r})"
-
     # -- the campaign --------------------------------------------------------------------------------
-
-    @property
-    def settings(self) -> str:
-        """The text of the settings that was kept last."""
-        with self._store.reading() as connection:
-            return str(connection.execute(select(campaigns.c.settings).where(campaigns.c.id == self._id)).scalar_one())
-
-    @property
-    def recipe(self) -> str | None:
-        """The recipe of the features, frozen at the first round; None before."""
-        with self._store.reading() as connection:
-            recipe: str | None = connection.execute(
-                select(campaigns.c.recipe).where(campaigns.c.id == self._id)
-            ).scalar_one()
-        return recipe
 
     def keep_settings(self, text: str) -> None:
         """Keep the text of the settings, in place of the one before."""
@@ -179,29 +135,6 @@ class Ledger:
             connection.execute(update(campaigns).where(campaigns.c.id == self._id).values(settings=text))
 
     # -- rounds --------------------------------------------------------------------------------------
-
-    def rounds(self) -> list[RoundInfo]:
-        """Return all rounds, the first one first."""
-        with self._store.reading() as connection:
-            return [as_round(row) for row in connection.execute(select_rounds(self._id).order_by(rounds.c.number))]
-
-    def last_round(self) -> RoundInfo | None:
-        """Return the last round; None before the first."""
-        query = select_rounds(self._id).order_by(rounds.c.number.desc()).limit(1)
-        with self._store.reading() as connection:
-            row = connection.execute(query).one_or_none()
-        return None if row is None else as_round(row)
-
-    def round(self, number: int) -> RoundInfo:
-        """Return the round with this number; raise LedgerError if there is none."""
-        with self._store.reading() as connection:
-            return as_round(read_round(connection, self._id, number))
-
-    def round_by_key(self, key: str) -> RoundInfo | None:
-        """Return the round with this key; None if there is none."""
-        with self._store.reading() as connection:
-            row = connection.execute(select_rounds(self._id).where(rounds.c.key == key)).one_or_none()
-        return None if row is None else as_round(row)
 
     def add_round(
         self,
@@ -256,34 +189,6 @@ class Ledger:
                 recipe=recipe,
             )
 
-    def chosen(self, number: int) -> ChosenArms:
-        """Return the arms of a round, by share and position."""
-        with self._store.reading() as connection:
-            return read_chosen(connection, self._id, number)
-
-    def chosen_ids(self, number: int) -> NDArray[np.str_]:
-        """Return the ids of a round's arms, in the order of `chosen`."""
-        with self._store.reading() as connection:
-            return read_ids(connection, read_round(connection, self._id, number).id)
-
-    def ids_chosen(self, numbers: Iterable[int], shares: Sequence[str] = ("chosen", "holdout")) -> NDArray[np.str_]:
-        """Return the ids that were in one of these rounds, each once, sorted.
-
-        Parameters
-        ----------
-        numbers : iterable of int
-            The rounds; those that are not there are left out.
-        shares : sequence of str
-            Only arms of these shares.
-        """
-        wanted, found = sorted(set(map(int, numbers))), set[str]()
-        query = select(chosen.c.arm).join(rounds, rounds.c.id == chosen.c.round_id)
-        query = query.where(rounds.c.campaign_id == self._id, chosen.c.share.in_(list(shares)))
-        with self._store.reading() as connection:
-            for some in in_parts(wanted):
-                found.update(connection.execute(query.where(rounds.c.number.in_(some))).scalars())
-        return np.array(sorted(found), dtype=np.str_)
-
     # -- rewards -------------------------------------------------------------------------------------
 
     def add_rewards(self, rounds: ArrayLike, ids: ArrayLike, rewards: ArrayLike, received_at: datetime) -> RewardCounts:
@@ -316,6 +221,8 @@ class Ledger:
                 "rounds, ids and rewards must be as many, one by one, got the shapes "
                 f"{numbers.shape}, {arms.shape} and {values.shape}"
             )
+        if numbers.size and numbers.dtype.kind not in "iu":
+            raise LedgerError(f"rounds must be whole numbers, got {numbers.dtype}")
         if not np.isfinite(values).all():
             raise LedgerError(f"rewards must be finite, got {values[~np.isfinite(values)][0]}")
         _refuse_repeats(numbers.astype(np.int64), arms)
@@ -330,44 +237,7 @@ class Ledger:
                 received_at=received_at,
             )
 
-    def outcomes(self, number: int) -> RoundOutcomes:
-        """Return the last reward of each arm of a round, in the order of `chosen`."""
-        with self._store.reading() as connection:
-            return read_outcomes(self._store, connection, self._id, number)
-
-    def chosen_and_outcomes(self, number: int) -> tuple[ChosenArms, RoundOutcomes]:
-        """Return `chosen` and `outcomes` of a round at the same moment, whatever other processes do."""
-        with self._store.reading() as connection:
-            arms = read_chosen(connection, self._id, number)
-            return arms, read_outcomes(self._store, connection, self._id, number, arms.ids)
-
-    def position(self) -> int:
-        """Return the position of the campaign: it grows with every reward and every erasure."""
-        with self._store.reading() as connection:
-            return read_position(connection, self._id)
-
-    def last_reward_positions(self) -> dict[int, int]:
-        """Return for each round with rewards the position of the last one, or of a later erasure from the round.
-
-        A snapshot with this position or a later one holds all that is known of the round.
-        """
-        columns = (rounds.c.number, rounds.c.last_reward, rounds.c.last_erasure)
-        with self._store.reading() as connection:
-            rows = connection.execute(select(*columns).where(rounds.c.campaign_id == self._id)).all()
-        last = {number: max(reward or 0, erasure or 0) for number, reward, erasure in rows}
-        return {number: position for number, position in sorted(last.items()) if position}
-
     # -- snapshots -----------------------------------------------------------------------------------
-
-    def snapshot(self, first: int, last: int) -> tuple[int, bytes] | None:
-        """Return position and state of the snapshot of the rounds `first` to `last`; None if there is none."""
-        columns = (snapshots.c.position, snapshots.c.state)
-        query = select(*columns).where(
-            snapshots.c.campaign_id == self._id, snapshots.c.first_round == first, snapshots.c.last_round == last
-        )
-        with self._store.reading() as connection:
-            row = connection.execute(query).one_or_none()
-        return None if row is None else (row.position, bytes(row.state))
 
     def add_snapshot(self, first: int, last: int, position: int, state: bytes) -> None:
         """Keep the state of some rounds, to save folding them again.

@@ -12,14 +12,15 @@ FALSE_ALARM = 1e-6
 """The largest probability that a statistical check fails for a correct class, for any seed."""
 
 
-def expect_refusal(what: str, action: Callable[..., object], *arguments: object) -> None:
-    """Fail unless `action(*arguments)` raises `ValueError` or a subclass with a message of one line."""
+def expect_refusal(what: str, action: Callable[..., object], *arguments: object) -> str:
+    """Return the message of a refusal; fail unless `action(*arguments)` raises `ValueError` with one line."""
     try:
         result = action(*arguments)
     except ValueError as error:
         message = str(error)
         assert message.strip(), f"{what} is refused without a message"
         assert "\n" not in message, f"{what} is refused by more than one line: {message}"
+        return message
     except Exception as error:
         raise AssertionError(f"{what} raises {type(error).__name__} where ValueError is expected: {error}") from error
     else:
