@@ -17,16 +17,17 @@ from armful.campaigns._choosing import choose_round
 from armful.campaigns._customers import fit_recipe
 from armful.campaigns._eligible import customers_of_round
 from armful.campaigns._fold import Folded, fold, read_round
-from armful.campaigns._lists import list_path, publish, remove_from_list
+from armful.campaigns._lists import list_path, publish, refuse_target, remove_from_list
 from armful.campaigns._opening import open_store
 from armful.campaigns._plan_records import PlanResult
 from armful.campaigns._plan_sample import plan_campaign
 from armful.campaigns._records import RoundRecord
 from armful.campaigns._results import Forgotten, Learned, Round, Status
 from armful.campaigns._standing import learning_notes, recipe_notes, round_status, status_notes
-from armful.campaigns._workspace import remove_abandoned, workspace
+from armful.campaigns._workspace import is_in_use, remove_abandoned, workspace
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.settings import Settings
+from armful.errors import LedgerError
 from armful.ledger import Ledger, RoundInfo
 from armful.policies import Policy
 
@@ -103,7 +104,10 @@ class Campaign:
 
     def now(self) -> datetime:
         """Return the current time, by the clock that the campaign was opened with."""
-        return self._clock()
+        moment = self._clock()
+        if moment.tzinfo is None:
+            raise ValueError(f"now must return a time with a time zone, got {moment}; datetime.now(UTC) has one")
+        return moment
 
     @cached_property
     def _recipe(self) -> FeatureRecipe | None:
@@ -170,7 +174,9 @@ class Campaign:
         LedgerError
             If the round cannot be recorded, or another program chose one meanwhile. Nothing is changed then.
         """
-        folder = self.folder or Path(self.settings.name)
+        if out is not None:
+            refuse_target(Path(out))
+        folder = None if dry_run else self.folder or Path(self.settings.name)
         known = self._round_to_return(key, dry_run)
         if known is not None:
             return publish(known, self.ledger.chosen(known.number), folder, out, repeated=True)
@@ -184,23 +190,25 @@ class Campaign:
                 source, self.settings, recipe, self.ledger, number, work / "customers.table", progress=progress
             )
             picked = choose_round(customers, self.settings, policy, folded.state, folded.pending, number)
-        details = {**picked.details, "source": _name_of(source), "version": __version__}
-        chosen_at = self.now()
-        closes_at = chosen_at + self.settings.outcomes.window
-        if dry_run:
-            info = RoundInfo(id=0, number=number, key=key, chosen_at=chosen_at, closes_at=closes_at, details=details)
-            return publish(info, picked.arms, None, out, notes=["nothing was recorded"])
-        info = self.ledger.add_round(
-            number=number,
-            key=key,
-            chosen_at=chosen_at,
-            closes_at=closes_at,
-            details=details,
-            chosen=picked.arms,
-            settings=self.settings.text,
-            recipe=recipe.to_json(),
-        )
-        return publish(info, picked.arms, folder, out, notes=recipe_notes(recipe) if number == 1 else [])
+            details = {**picked.details, "source": _name_of(source), "version": __version__}
+            chosen_at = self.now()
+            closes_at = chosen_at + self.settings.outcomes.window
+            if dry_run:
+                info = RoundInfo(
+                    id=0, number=number, key=key, chosen_at=chosen_at, closes_at=closes_at, details=details
+                )
+                return publish(info, picked.arms, None, out, notes=["nothing was recorded"])
+            info = self.ledger.add_round(
+                number=number,
+                key=key,
+                chosen_at=chosen_at,
+                closes_at=closes_at,
+                details=details,
+                chosen=picked.arms,
+                settings=self.settings.text,
+                recipe=recipe.to_json(),
+            )
+            return publish(info, picked.arms, folder, out, notes=recipe_notes(recipe) if number == 1 else [])
 
     def learn(
         self,
@@ -326,27 +334,27 @@ class Campaign:
         write_campaign_report(self, target)
         return target
 
-    def forget(self, ids: Iterable[str]) -> Forgotten:
+    def forget(self, ids: str | Iterable[str]) -> Forgotten:
         """Erase people: from the ledger, from the lists of rounds, and from the model.
 
         Parameters
         ----------
-        ids : iterable of str
-            The people.
+        ids : str or iterable of str
+            The person, or several.
 
         Returns
         -------
         Forgotten
         """
-        wanted = np.array(sorted({str(id) for id in ids}), dtype=np.str_)
+        wanted = np.array(sorted({ids} if isinstance(ids, str) else {str(id) for id in ids}), dtype=np.str_)
         rounds = [
             info.number for info in self.ledger.rounds() if np.isin(wanted, self.ledger.chosen_ids(info.number)).any()
         ]
-        n_people = self.ledger.forget(wanted)
         if self.folder is not None:
             remove_abandoned(self.folder)
-            for number in rounds:
-                remove_from_list(list_path(self.folder, number), self.ledger.chosen(number))
+            for number in rounds:  # before the ledger, which knows these rounds if this is stopped and run again
+                remove_from_list(list_path(self.folder, number), self.ledger.chosen(number), wanted)
+        n_people = self.ledger.forget(wanted)
         if self.recipe is not None:
             self.policy()  # makes the snapshots of these rounds anew
         notes = ["your own files still hold them: customers, outcomes, copies of lists, reports and backups"]
@@ -357,8 +365,13 @@ class Campaign:
         if key is not None:
             return self.ledger.round_by_key(key)
         last = self.ledger.last_round()
-        if dry_run or last is None or self.folder is None or list_path(self.folder, last.number).exists():
+        if dry_run or last is None or self.folder is None:
             return None
+        in_use = is_in_use(self.folder)  # asked first: a command writes its list while it is at work
+        if list_path(self.folder, last.number).exists():
+            return None
+        if in_use:
+            raise LedgerError(f"round {last.number} is being chosen by another command: wait until it has ended")
         return last
 
     def _frozen_recipe(self) -> FeatureRecipe:
