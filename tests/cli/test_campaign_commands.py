@@ -235,6 +235,7 @@ NOT_A_DATE = "--now takes a date like 2026-03-01"
         (["choose", "autumn", "empty.csv"], "empty.csv"),
         (["choose", "autumn", "outcomes.csv"], "'region'"),
         (["choose", "autumn", "customers.csv", "--now", "soon"], NOT_A_DATE),
+        (["choose", "autumn", "customers.csv", "--key", ""], "--key must not be empty"),
         (["learn", "autumn", "missing.csv"], "missing.csv"),
         (["learn", "autumn", "customers.csv"], "'bought'"),
         (["learn", "autumn", "outcomes.csv", "--reward", "customer_id"], "customer_id"),

@@ -104,6 +104,8 @@ def choose(
 
     Example: armful choose autumn customers.csv
     """
+    if key == "":  # what a script gives whose variable is not set
+        raise ValueError("--key must not be empty: give a name for the round, like 2026-W10, or leave it out")
     with _work(), _campaign(name, which, now) as campaign:
         done = campaign.choose(file, key=key, out=out, dry_run=dry_run, progress=_at_a_terminal())
         given = {"--key": key, "--out": out, "--now": now}
