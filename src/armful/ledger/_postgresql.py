@@ -83,7 +83,7 @@ class PostgresqlStore(Store):
         """Return one sentence for an error of PostgreSQL."""
         errors = self._psycopg.errors
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled | errors.DeadlockDetected):
+        if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected):
             return (
                 f"{self.name} was locked by another process for more than {LOCK_SECONDS} seconds: nothing was changed, "
                 "run this again when the other has ended"

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, inspect, text
 from armful.errors import LedgerError
 from armful.ledger._schema import SCHEMA_VERSION, VERSION_TABLE, metadata
 
+MIGRATIONS = Path(__file__).parent / "_migrations"
 _migrating = threading.Lock()
 """Alembic's `op` stands for one connection in the whole process."""
 
@@ -42,7 +43,7 @@ def migrate(connection: Connection, target: str = SCHEMA_VERSION) -> None:
     from alembic.runtime.environment import EnvironmentContext  # noqa: PLC0415
     from alembic.script import ScriptDirectory  # noqa: PLC0415
 
-    scripts = ScriptDirectory(str(Path(__file__).parent / "_migrations"))
+    scripts = ScriptDirectory(str(MIGRATIONS))
 
     def steps(revision: Any, _: Any) -> Any:
         return scripts._upgrade_revs(target, revision)
