@@ -216,10 +216,13 @@ def _exchanged(problem: Problem, found: Packing, rng: Generator) -> Packing:
     """Exchange, at random, chosen arms for others of the same score that fit."""
     scores, costs, chosen = problem.scores, problem.costs, found.chosen.copy()
     order = rng.permutation(scores.size)
-    order = order[np.argsort(scores[order], kind="stable")]
+    order = order[scores[order].argsort(kind="stable")]
     same = scores[order[1:]] == scores[order[:-1]]
     differ = chosen[order[1:]] != chosen[order[:-1]]
-    pairs = np.flatnonzero(same & differ & (rng.random(same.size) < 0.5))
+    pairs = np.flatnonzero(same & differ)
+    if pairs.size == 0:
+        return found
+    pairs = pairs[rng.random(pairs.size) < 0.5]
     left = problem.capacity - int(costs[chosen].sum())
     for one, other in zip(order[pairs].tolist(), order[pairs + 1].tolist(), strict=True):
         if chosen[one] == chosen[other]:

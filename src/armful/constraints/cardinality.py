@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
@@ -46,7 +47,7 @@ class TopK(_Count):
     array([1, 2])
     """
 
-    @property
+    @cached_property
     def ranks(self) -> Ranks:
         """Exactly k arms."""
         return Ranks((), self.k, self.k)
@@ -97,7 +98,7 @@ class AtMost(_Count):
     array([0])
     """
 
-    @property
+    @cached_property
     def ranks(self) -> Ranks:
         """At most k arms."""
         return Ranks((), 0, self.k)
