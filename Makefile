@@ -28,7 +28,7 @@ export OMP_NUM_THREADS := 1
 .PHONY: help demo test test-kernels test-oldest check coverage hooks docs tutorials release-check bench bench-peers clean
 
 help:
-	@echo "make demo   set up and run the quick reproduction of the paper (under two minutes after the install)"
+	@echo "make demo   set up, run a made campaign from its first file to its report, then the quick reproduction of the paper"
 	@echo "make test   set up and run every test"
 	@echo "make test-kernels  run the numeric tests on several kernels of OpenBLAS, with 1, 2 and 4 threads"
 	@echo "make test-oldest   run every test with the lowest versions that pyproject.toml allows"
@@ -52,7 +52,10 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 demo: $(READY)
-	$(BIN)/armful reproduce --sizes 2,4,8,16 --runs 20 --out demo
+	rm -rf demo/campaign
+	@mkdir -p demo
+	$(BIN)/armful demo --out demo/campaign
+	$(BIN)/armful reproduce --sizes 2,4,8,16 --runs 20 --out demo/reproduction
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadscope --basetemp=.cache/pytest

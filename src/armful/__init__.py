@@ -1,9 +1,10 @@
 """armful: choose a set, see how each of its items did, choose better next time."""
 
-from typing import TYPE_CHECKING, NoReturn
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from armful import environments, theory
-from armful._signatures import explain_classes, missing_name
+from armful import constraints, environments, theory
+from armful._signatures import explain_classes, explain_missing_names, missing_name
 from armful.arms import Arms
 from armful.constraints import (
     Assignment,
@@ -23,7 +24,7 @@ from armful.constraints import (
     TopK,
     overlapping_quotas,
 )
-from armful.errors import FileFormatError, InfeasibleError, PrecisionError
+from armful.errors import FileFormatError, InfeasibleError, LedgerError, PrecisionError, SettingsError
 from armful.model.ridge import RidgeState
 from armful.objectives import Coverage, Diverse, Objective
 from armful.policies import (
@@ -51,6 +52,7 @@ __all__ = [
     "ArmwiseThompson",
     "Assignment",
     "AtMost",
+    "Campaign",
     "CappedC2UCB",
     "Choice",
     "CombLinTS",
@@ -64,6 +66,7 @@ __all__ = [
     "FileFormatError",
     "InfeasibleError",
     "Knapsack",
+    "LedgerError",
     "Limit",
     "Linear",
     "NestedQuotas",
@@ -78,6 +81,7 @@ __all__ = [
     "RidgeState",
     "Scores",
     "Selection",
+    "SettingsError",
     "SpanningTree",
     "Table",
     "TopK",
@@ -91,8 +95,21 @@ __all__ = [
 
 explain_classes(globals(), leave_out=(Arms, Choice, Scores, Selection))
 explain_classes(vars(environments))
+for module in (constraints, environments, theory):
+    explain_missing_names(vars(module))
 
-if not TYPE_CHECKING:  # a type checker should go on to refuse names that are not there
+if TYPE_CHECKING:  # a type checker refuses names that are not there
+    from armful.campaigns import Campaign
+else:
 
-    def __getattr__(name: str) -> NoReturn:
-        raise missing_name(__name__, name, __all__)
+    def __getattr__(name: str) -> Any:
+        if name != "Campaign":
+            raise missing_name(__name__, name, __all__)
+        try:
+            return import_module("armful.campaigns").Campaign  # what it needs is imported when it is used
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "armful":
+                raise
+            raise ImportError(
+                f"armful.Campaign needs {error.name}: install armful with the extra [campaigns]"
+            ) from None

@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 _DONE = "_arguments_are_explained"
 _Parameters = Mapping[str, inspect.Parameter]
@@ -47,7 +47,7 @@ def explain_classes(names: Mapping[str, Any], *, leave_out: tuple[type, ...] = (
     leave_out: classes that armful makes in every round, where the explanation would cost time.
     """
     for name in names["__all__"]:
-        kind = names[name]
+        kind = names.get(name)  # None if it is imported when it is used
         if isinstance(kind, type) and kind not in leave_out and not getattr(kind, "_is_protocol", False):
             explain_arguments(kind)
 
@@ -74,6 +74,15 @@ def parameters_of(kind: type) -> dict[str, inspect.Parameter]:
             if not any(p.kind is p.VAR_KEYWORD for p in own):
                 break
     return found
+
+
+def explain_missing_names(names: dict[str, Any]) -> None:
+    """Let a module, given as its `vars`, say for a public name that it lacks which one may have been meant."""
+
+    def missing(name: str) -> NoReturn:
+        raise missing_name(names["__name__"], name, names["__all__"])
+
+    names["__getattr__"] = missing
 
 
 def missing_name(module: str, name: str, known: Iterable[str]) -> AttributeError:

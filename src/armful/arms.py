@@ -43,7 +43,8 @@ class Arms:
         self, X: ArrayLike, state: Model, caps: ArrayLike | None = None, arm_indices: IntArray | None = None
     ) -> None:
         self.X = checks.features(X, state.n_features, finite=False)
-        self.refuse_none()
+        if self.n_arms == 0:
+            raise ValueError(f"features must have at least one row, got {self.X.shape}")
         self.state = state
         self.caps = None if caps is None else checks.caps(caps, self.n_arms)
         self.some_of_many = arm_indices is not None
@@ -58,11 +59,6 @@ class Arms:
     def arm_indices(self) -> IntArray:
         """The indices of the arms among all arms, `(n_arms,)`."""
         return np.arange(self.n_arms)
-
-    def refuse_none(self) -> None:
-        """Raise `ValueError` if there are no arms."""
-        if self.n_arms == 0:
-            raise ValueError(f"features must have at least one row, got {self.X.shape}")
 
     @property
     def n_arms(self) -> int:

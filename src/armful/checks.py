@@ -146,7 +146,11 @@ def floats(name: str, values: ArrayLike) -> FloatArray:
 
 def _kind(values: Any) -> str:
     """Return a description of values that are not numbers."""
-    word = _first_word(values)
+    try:
+        entries = np.asarray(values, dtype=object).ravel().tolist()
+    except ValueError:
+        entries = []  # ragged lists
+    word = next((entry for entry in entries if isinstance(entry, str)), None)
     if word is not None:
         return f"words like {word!r}" if len(word) <= 40 else f"words like {word[:40]!r}..."
     if isinstance(values, list | tuple):
@@ -154,17 +158,6 @@ def _kind(values: Any) -> str:
     if isinstance(values, np.ndarray):
         return f"an array of {values.dtype}"
     return "None" if values is None else type(values).__name__
-
-
-def _first_word(values: Any) -> str | None:
-    """Return the first string in nested lists or in an array; None where there is none."""
-    if isinstance(values, str):
-        return str(values)
-    if isinstance(values, np.ndarray):
-        values = values.ravel() if values.dtype.kind in "OU" else ()
-    if isinstance(values, list | tuple | np.ndarray):
-        return next((word for value in values if (word := _first_word(value)) is not None), None)
-    return None
 
 
 def shape_of(array: FloatArray) -> str:

@@ -13,6 +13,25 @@ class FileFormatError(ValueError):
     """A file cannot be read: it is truncated, of another format, or written by a later version."""
 
 
+class LedgerError(ValueError):
+    """The ledger of a campaign cannot be opened, read or written; the message says why, and nothing was changed."""
+
+
+class SettingsError(ValueError):
+    """The settings of a campaign have mistakes, all of which are listed.
+
+    Attributes
+    ----------
+    problems : list of str
+        One sentence for each mistake, with its line.
+    """
+
+    def __init__(self, where: str, problems: list[str]) -> None:
+        count = f"{len(problems)} mistake{'' if len(problems) == 1 else 's'}"
+        super().__init__("\n".join([f"{where} has {count}:", *(f"  {problem}" for problem in problems)]))
+        self.problems = problems
+
+
 def with_message(error: OSError, sentence: str) -> OSError:
     """Return an error of the same kind and number whose text is one sentence."""
     new = type(OSError(error.errno, ""))(sentence)

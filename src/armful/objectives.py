@@ -238,14 +238,18 @@ def _greedy(
     with large bounds are evaluated.
     """
     chosen: list[int] = []
+
+    def add(arm: int) -> None:
+        extra.add(arm)
+        growth.add(arm)
+        chosen.append(arm)
+
     must_have = constraint.must_have
     for arm in must_have.tolist():
         if not growth.addable()[arm]:
             which = arm_name(constraint, arm)
             raise InfeasibleError(f"no allowed set has all {must_have.size} required arms; {which} does not fit")
-        extra.add(arm)
-        growth.add(arm)
-        chosen.append(arm)
+        add(arm)
     bounds = rewards + extra.gains(np.arange(rewards.size))
     while True:
         needed = growth.needed()
@@ -257,9 +261,7 @@ def _greedy(
             if needed is None or not needed.any():
                 break
             arm = _most_gain(extra, rewards, bounds, np.flatnonzero(needed), rng, lazy)
-        extra.add(arm)
-        growth.add(arm)
-        chosen.append(arm)
+        add(arm)
     return np.array(chosen, dtype=np.int64)
 
 

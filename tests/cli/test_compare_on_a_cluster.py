@@ -99,7 +99,7 @@ def test_an_interrupt_gets_one_sentence_and_the_next_call_goes_on(address, tmp_p
 
 def test_workers_and_a_cluster_are_not_both_taken(folder):
     done = compare("--cluster", "tcp://127.0.0.1:1", "--workers", "2", cwd=folder)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.startswith("armful: --workers is for processes on this machine")
 
 
@@ -107,13 +107,13 @@ def test_without_dask_the_sentence_says_what_to_install(folder):
     hidden = f"import sys; sys.modules['distributed'] = None; {MAIN}"
     done = compare("--cluster", "tcp://127.0.0.1:1", cwd=folder, main=hidden)
     assert (done.returncode, done.stderr) == (
-        1,
+        2,
         "armful: a cluster needs distributed: pip install '.[dask]' in a clone of armful\n",
     )
 
 
 def test_an_address_that_does_not_answer_gets_one_sentence_and_nothing_is_begun(folder):
     done = compare("--cluster", "tcp://127.0.0.1:none", cwd=folder)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.startswith("armful: no dask scheduler answers at tcp://127.0.0.1:none; start one with")
     assert not (folder / "armful-comparison").exists()

@@ -38,13 +38,64 @@ def test_the_example_plan_is_printed(tmp_path):
     assert {"runs", "sizes", "policies", "environments"} <= set(tomllib.loads(done.stdout))
 
 
-@pytest.mark.parametrize("arguments", [["compare", "plan.toml"], ["reproduce"], ["--help"], []])
-def test_the_rest_says_in_a_sentence_what_to_install(tmp_path, arguments):
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        (["compare", "plan.toml"], "experiments"),
+        (["reproduce"], "experiments"),
+        (["choose", "autumn", "customers.csv"], "campaigns"),
+        (["--help"], "campaigns"),
+        ([], "campaigns"),
+    ],
+)
+def test_the_rest_says_in_a_sentence_what_to_install(tmp_path, arguments, extra):
     done = in_the_core_install(*arguments, cwd=tmp_path)
-    assert done.returncode == 1
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("armful: this command needs ")
-    assert "pip install '.[experiments]'" in done.stderr
+    assert f"pip install '.[{extra}]'" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+HIDING = """
+import runpy, sys
+sys.modules.update(dict.fromkeys({hidden!r}))
+runpy.run_module("armful", run_name="__main__", alter_sys=True)
+"""
+
+
+def without(*hidden, arguments, cwd):
+    """The command where these packages are not installed, but typer is."""
+    return subprocess.run(
+        [sys.executable, "-c", HIDING.format(hidden=hidden), *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("hidden", "arguments", "extra"),
+    [
+        ("matplotlib", ["reproduce"], "experiments"),
+        ("sqlalchemy", ["status", "autumn"], "campaigns"),
+        ("pyarrow", ["choose", "autumn", "customers.csv"], "campaigns"),
+    ],
+)
+def test_a_command_names_the_extra_that_it_needs(tmp_path, hidden, arguments, extra):
+    done = without(hidden, arguments=arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"armful: this command needs {hidden}: install the extra [{extra}], in a clone by: pip install '.[{extra}]'\n"
+    )
+
+
+def test_all_commands_are_listed_whichever_extra_is_installed(tmp_path):
+    done = without("matplotlib", "pyarrow", "sqlalchemy", "plotly", arguments=["--help"], cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    for command in ("init", "choose", "learn", "report", "demo", "reproduce", "compare"):
+        assert f" {command} " in done.stdout
 
 
 def test_python_m_armful_is_the_command(tmp_path):

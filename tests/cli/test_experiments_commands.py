@@ -75,7 +75,7 @@ def test_compare_runs_the_example_with_an_own_policy_added(tmp_path):
 def test_mistakes_get_one_sentence_and_no_traceback(arguments, sentence, tmp_path):
     (tmp_path / "taken").write_text("a file, not a folder")
     done = armful(*arguments, cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert sentence in done.stderr
     assert done.stderr.startswith("armful: ")
     assert len(done.stderr.strip().splitlines()) == 1
@@ -101,7 +101,7 @@ def test_a_mistake_in_a_class_of_ones_own_gets_one_sentence(own, sentence, tmp_p
     )
     done = armful("compare", "plan.toml", "--workers", "2", cwd=tmp_path)
     lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("comparing")]
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert len(lines) == 1
     assert lines[0].startswith("armful: ")
     assert lines[0].endswith(sentence)

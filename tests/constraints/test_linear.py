@@ -487,10 +487,10 @@ def test_overlapping_quotas_that_cannot_be_met_are_named(options, message):
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [
-        (PEOPLE, {"at_most": {"city": 1}}, "a quota names column 'city'; the columns are 'region', 'age'"),
-        (PEOPLE, {"at_least": {"Age": 1}}, "a quota names column 'Age'; the columns are 'region', 'age'"),
+        (PEOPLE, {"at_most": {"city": 1}}, "at_most names a column 'city'; there are 'region', 'age'"),
+        (PEOPLE, {"at_least": {"Age": 1}}, "at_least names a column 'Age'; there are 'region', 'age'"),
         (PEOPLE, {}, "overlapping_quotas needs at_least, at_most or total"),
-        ({}, {"total": 1}, "columns must hold at least one column of labels"),
+        ({}, {"total": 1}, "columns must be columns of labels by name, like {'region': [...]}, got {}"),
         ({"a": [1, 2], "b": [1]}, {"total": 1}, "columns must have one length, 'b' has 1 labels, not 2"),
         ({"a": [[1]]}, {"total": 1}, "column 'a': groups must be hashable labels, one for each arm"),
         (PEOPLE, {"total": (2, 1)}, "total must be a pair (low, high) with low <= high, got (2, 1)"),

@@ -1,10 +1,12 @@
-"""The command line: a thin layer over `armful.experiments`."""
+"""The command line: a thin layer over `armful.campaigns` and `armful.experiments`."""
 
 import sys
 
+from armful.cli._failing import fail, missing_extra, stopped
+
 
 def main() -> None:
-    """Run `armful`. `--version` and `compare --example` need no extra."""
+    """Run `armful`. `--version` and `compare --example` need no extra, and each command no more than its own."""
     arguments = sys.argv[1:]
     if arguments == ["--version"]:
         from armful import __version__  # noqa: PLC0415 - import no more than the command needs
@@ -17,15 +19,12 @@ def main() -> None:
         print(EXAMPLE, end="")
         return
     try:
-        import matplotlib  # noqa: F401, PLC0415 - imported here so that a missing extra is one sentence
-        import pyarrow  # noqa: F401, PLC0415
-        import rich  # noqa: F401, PLC0415
+        import rich  # noqa: F401, PLC0415 - imported here so that a missing extra is one sentence
         import typer  # noqa: F401, PLC0415
-    except ImportError as error:
-        sys.exit(
-            f"armful: this command needs {error.name}: install the extra [experiments], "
-            "in a clone by: pip install '.[experiments]'"
-        )
-    from armful.cli._app import run  # noqa: PLC0415
 
-    run()
+        from armful.cli._app import run  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        fail(missing_extra(error, "experiments" if arguments[:1] in (["reproduce"], ["compare"]) else "campaigns"))
+    except KeyboardInterrupt:
+        stopped()
+    run(arguments)

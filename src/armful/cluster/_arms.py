@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +61,7 @@ class ClusterArms:
             )
         runner = DaskRunner(client)
         if is_dask(X):
-            rows = row_chunks("features", X)
-            if X.shape[1] != n_features:
-                raise ValueError(f"features must have shape (n_arms, {n_features}), got {X.shape}")
+            rows = row_chunks("features", X, n_features)
             # Unless the workers hold it, it is computed again every time, from files that may have changed.
             held = len(X.dask) == len(client.futures_of(X)) == X.npartitions
             offsets, name = chunk_offsets(rows.chunks[0]), rows.name if held else None
@@ -73,7 +71,7 @@ class ClusterArms:
         if isinstance(X, ParquetTable):
             offsets = np.array([0, *(block.stop for block in X.blocks)])
             sources = [(pickle.dumps(X.part(block.start, block.stop)), block.start) for block in X.blocks]
-            return cls(runner, offsets, n_features, sources, _table_name(X))
+            return cls(runner, offsets, n_features, sources, ref(X))
         if X.path is None:
             raise ValueError(
                 f"client= is for {ON_A_CLUSTER}, got a table in memory: leave client out, or write the table to a disk "
@@ -83,7 +81,7 @@ class ClusterArms:
         step = X.block_rows * max(1, min(MAX_BLOCKS, n_blocks // MIN_PARTITIONS))
         offsets = np.append(np.arange(0, X.n_arms, step), X.n_arms)
         X.refuse_changed()
-        return cls(runner, offsets, n_features, [(pickle.dumps(X), 0)] * (offsets.size - 1), _table_name(X))
+        return cls(runner, offsets, n_features, [(pickle.dumps(X), 0)] * (offsets.size - 1), ref(X))
 
     def choose(
         self, scoring: Scoring, constraint: RankedConstraint, policy: object
@@ -103,7 +101,8 @@ class ClusterArms:
         return picked, features, ids
 
     def _best(self, this_round: RoundInfo, constraint: RankedConstraint, caps: FloatArray | None) -> Selection:
-        (pickled,) = self._runner.keep([_pickled(this_round)])
+        by_value = imported("cloudpickle")  # which pickles the class of a policy that was defined in a notebook
+        (pickled,) = self._runner.keep([by_value.dumps(this_round)])
         groups, caps_parts = self._groups(constraint), [None] * len(self._ranges)
         if caps is not None:
             caps_parts = self._runner.keep([caps[begin:end] for begin, end in self._ranges])
@@ -125,14 +124,11 @@ class ClusterArms:
             for i, here in zip(partitions, order, strict=True)
         ]
         taken = self._runner.results(tasks, "reading the chosen arms")
-        features = np.empty((indices.size, self.n_features))
-        for here, (rows, _) in zip(order, taken, strict=True):
-            features[here] = rows
-        if not taken or taken[0][1] is None:
-            return features, None
-        ids = np.concatenate([names for _, names in taken])
-        ids[np.concatenate(order)] = ids.copy()
-        return features, ids
+        if not taken:
+            return np.empty((0, self.n_features)), None
+        rows, ids = zip(*taken, strict=True)
+        back = np.argsort(np.concatenate(order))
+        return np.concatenate(rows)[back], None if ids[0] is None else np.concatenate(ids)[back]
 
     @property
     def _ranges(self) -> list[tuple[int, int]]:
@@ -158,13 +154,6 @@ _sent_groups: "WeakKeyDictionary[Any, tuple[Any, list[Any]]]" = WeakKeyDictionar
 _last_choice: "WeakKeyDictionary[object, tuple[Hashable, IntArray, FloatArray]]" = WeakKeyDictionary()
 """By policy: the name of the arms, the indices of those chosen last, and their features."""
 
-_names: "WeakKeyDictionary[Table, object]" = WeakKeyDictionary()
-
-
-def _table_name(table: Table) -> Hashable:
-    """Return a name that is the same as long as it is the same object."""
-    return _names.setdefault(table, object())
-
 
 def learn_on_cluster(client: Any, features: Any, rewards: Any, weights: Any, shock: float, *, like: Model) -> Model:
     """Return the state that dask arrays of `features` `(k, n_features)`, `rewards` and `weights` `(k,)` give alone.
@@ -182,18 +171,15 @@ def learn_on_cluster(client: Any, features: Any, rewards: Any, weights: Any, sho
     if client is None:
         ClusterArms.of(features, client, n_features)
     runner = DaskRunner(client)
-    X = row_chunks("features", features)
-    if X.shape[1] != n_features:
-        raise ValueError(f"features must have shape (n_arms, {n_features}), got {X.shape}")
+    X = row_chunks("features", features, n_features)
     rows = X.chunks[0]
     numbers = [values_per_row(name, v, rows, runner) for name, v in (("rewards", rewards), ("weights", weights))]
     tasks = [
         runner.task(_learn, block, begin, r, w, type(like), n_features, like.ridge)
         for block, begin, r, w in zip(chunk_tasks(X), chunk_offsets(rows).tolist(), *numbers, strict=False)
     ]
-    (state,) = runner.results([runner.merged(tasks, _add)], "learning")
-    known: Model = state
-    return known.as_one_source()
+    state: Model = runner.results([runner.merged(tasks, _add)], "learning")[0]
+    return state.as_one_source()
 
 
 # -- tasks of the workers ---------------------------------------------------------------------------------
@@ -243,7 +229,7 @@ def _add(states: list[Model]) -> Model:
 def _open_rows(source: Any, begin: int, end: int) -> tuple[Rows, int]:
     """Return rows that hold the arms from `begin` to `end`, and the index of the first row among all arms."""
     if isinstance(source, tuple):
-        table = _open_table(source[0])
+        table: Table = _open_table(source[0])
         table.refuse_changed()
         return table, source[1]
     if np.ndim(source) != 2 or len(source) != end - begin:
@@ -254,10 +240,7 @@ def _open_rows(source: Any, begin: int, end: int) -> tuple[Rows, int]:
     return ArrayRows(np.asarray(source)), begin
 
 
-@lru_cache(maxsize=8)
-def _open_table(pickled: bytes) -> Table:
-    table: Table = pickle.loads(pickled)
-    return table
+_open_table = lru_cache(maxsize=8)(pickle.loads)
 
 
 @contextmanager
@@ -272,9 +255,3 @@ def _missing_files_explained() -> Iterator[None]:
             f"the worker at {imported('distributed').get_worker().address} does not see a file, which must be where "
             f"all workers see it by the same path: {error}"
         ) from None
-
-
-def _pickled(value: Any) -> bytes:
-    """Pickle a value, with the class of a policy that was defined in a notebook."""
-    pickled: bytes = imported("cloudpickle").dumps(value)
-    return pickled

@@ -17,8 +17,11 @@ def is_dask(X: object) -> bool:
     return type(X) is not np.ndarray and type(X).__module__.partition(".")[0] == "dask"
 
 
-def row_chunks(name: str, X: Any) -> Any:
-    """Return the dask array chunked along its first axis only; refuse one that cannot be read by rows."""
+def row_chunks(name: str, X: Any, n_columns: int | None = None) -> Any:
+    """Return the dask array chunked along its first axis only; refuse one that cannot be read by rows.
+
+    n_columns: the length of the second axis, if there is one.
+    """
     if not isinstance(X, imported("dask.array").Array):
         raise ValueError(
             f"{name} must be a dask array, got a dask {type(X).__name__}; .to_dask_array(lengths=True) makes one of a "
@@ -29,13 +32,13 @@ def row_chunks(name: str, X: Any) -> Any:
         raise ValueError(f"{name} must be a dask array of real numbers in numpy arrays, got {X.dtype} in {kind}")
     if np.isnan(X.shape).any():
         raise ValueError(f"{name} has chunks of unknown size: call its compute_chunk_sizes() once")
-    ndim = 2 if name == "features" else 1
-    if X.ndim != ndim:
-        shape = "(n_arms, n_features)" if ndim == 2 else "(n_arms,)"
+    expected = (X.shape[0],) if n_columns is None else (X.shape[0], n_columns)
+    if X.shape != expected:
+        shape = "(n_arms,)" if n_columns is None else f"(n_arms, {n_columns})"
         raise ValueError(f"{name} must have shape {shape}, got {X.shape}")
     if X.shape[0] == 0:
         raise ValueError(f"{name} must have at least one row, got {X.shape}")
-    return X.rechunk({1: -1}) if ndim == 2 and X.numblocks[1] > 1 else X
+    return X if n_columns is None or X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
 def values_per_row(name: str, values: ArrayLike | None, rows: tuple[int, ...], runner: DaskRunner) -> Sequence[Any]:
@@ -52,8 +55,7 @@ def values_per_row(name: str, values: ArrayLike | None, rows: tuple[int, ...], r
 
 def chunk_tasks(X: Any) -> list[Any]:
     """Return a task for each chunk, in order."""
-    tasks: list[Any] = X.to_delayed().ravel().tolist()
-    return tasks
+    return list(X.to_delayed().ravel())
 
 
 def chunk_offsets(rows: Sequence[int]) -> IntArray:

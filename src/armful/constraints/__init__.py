@@ -1,8 +1,5 @@
 """Which sets are allowed: one file per family."""
 
-from typing import TYPE_CHECKING, NoReturn
-
-from armful._signatures import missing_name
 from armful.constraints._ranks import GroupBounds, Ranks
 from armful.constraints.assignment import Assignment
 from armful.constraints.base import Constraint, Limit
@@ -40,8 +37,3 @@ __all__ = [
     "TopK",
     "overlapping_quotas",
 ]
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> NoReturn:
-        raise missing_name(__name__, name, __all__)

@@ -1,6 +1,6 @@
 """Checks of scores and indices; numbers and names for labels."""
 
-from collections.abc import Hashable, Set
+from collections.abc import Hashable, Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -37,11 +37,21 @@ def check_indices(indices: ArrayLike | Set[int], n_arms: int | None = None) -> I
     return array.astype(np.int64)
 
 
-def numbered(labels: NDArray[Any]) -> tuple[list[Hashable], IntArray]:
-    """Return the distinct labels of an array in order of appearance, and the number of each entry's label."""
-    distinct, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    return distinct[order].tolist(), np.argsort(order)[codes].astype(np.int64)
+def numbered(labels: Iterable[Hashable] | NDArray[Any]) -> tuple[list[Hashable], IntArray]:
+    """Return the distinct labels in order of appearance, and the number of each entry's label.
+
+    Raises
+    ------
+    TypeError
+        If a label cannot be hashed.
+    """
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iubUS":
+        distinct, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        return distinct[order].tolist(), np.argsort(order)[codes].astype(np.int64)
+    numbers: dict[Hashable, int] = {}
+    coded = [numbers.setdefault(label, len(numbers)) for label in labels]
+    return list(numbers), np.array(coded, dtype=np.int64)
 
 
 def repeated(indices: IntArray) -> int:

@@ -1,6 +1,7 @@
 """Graphs whose edges are the arms: nodes are numbered, and named in messages."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import chain
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
@@ -102,15 +103,12 @@ def edge_names(edges: Any, labels: Sequence[Hashable], ends: IntArray, arms: Int
 
 def number_nodes(pairs: list[tuple[Hashable, Hashable]] | NDArray[np.generic]) -> tuple[list[Hashable], IntArray]:
     """Return the nodes in order of appearance, and the numbers of each edge's two nodes, `(n_arms, 2)`."""
-    if isinstance(pairs, np.ndarray):
-        labels, codes = numbered(pairs.ravel())
-        return labels, codes.reshape(-1, 2)
-    numbers: dict[Hashable, int] = {}
+    nodes = pairs.ravel() if isinstance(pairs, np.ndarray) else chain.from_iterable(pairs)
     try:
-        coded = [numbers.setdefault(node, len(numbers)) for pair in pairs for node in pair]
+        labels, numbers = numbered(nodes)
     except TypeError:
         raise ValueError("nodes must be hashable labels: numbers, strings, tuples") from None
-    return list(numbers), np.array(coded, dtype=np.int64).reshape(-1, 2)
+    return labels, numbers.reshape(-1, 2)
 
 
 def adjacency(tail: IntArray, head: IntArray, n_nodes: int) -> "csr_array[np.float64]":

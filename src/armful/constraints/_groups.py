@@ -43,20 +43,19 @@ class Groups:
             return groups
         if isinstance(groups, np.ndarray) and groups.ndim != 1:
             raise ValueError(f"groups must be one label for each arm, got an array of shape {groups.shape}")
-        if isinstance(groups, np.ndarray) and groups.size == 0:
-            raise ValueError("groups must be one label for each arm, got none")
-        if isinstance(groups, np.ndarray) and groups.dtype.kind in "iubUS":
-            return cls(*numbered(groups))
-        numbers: dict[Hashable, int] = {}
         try:
-            coded = [numbers.setdefault(label, len(numbers)) for label in groups]
+            labels, of_arm = numbered(groups)
         except TypeError:
             raise ValueError("groups must be hashable labels, one for each arm") from None
-        if not coded:
+        if not labels:
             raise ValueError("groups must be one label for each arm, got none")
-        if any(label != label for label in numbers):  # noqa: PLR0124 - NaN, which equals nothing
+        if any(label != label for label in labels):  # noqa: PLR0124 - NaN, which equals nothing
             raise ValueError("groups must be labels that equal themselves, got NaN; name the arms without a group")
-        return cls(list(numbers), np.array(coded, dtype=np.int64))
+        return cls(labels, of_arm)
+
+    def name(self, group: int) -> str:
+        """Return what a group is called in errors, by its number."""
+        return f"{self.kind} {self.labels[group]!r}"
 
     def counts(self, name: str, counts: Counts | None, default: IntArray) -> IntArray:
         """Return a number for each group: `counts` for those it names, `default` for the rest."""
@@ -101,10 +100,10 @@ class Level:
     @classmethod
     def _checked(cls, groups: Groups, lower: IntArray, upper: IntArray, name: str) -> "Level":
         for i in np.flatnonzero((lower > groups.sizes) | (lower > upper)).tolist():
-            label, needed = f"{groups.kind} {groups.labels[i]!r}", _phrase(name, lower[i])
+            needs = f"{groups.name(i)} needs {_phrase(name, lower[i])}"
             if lower[i] > groups.sizes[i]:
-                raise InfeasibleError(f"{label} needs {needed}, {groups.sizes[i]} are there")
-            raise InfeasibleError(f"{label} needs {needed} and at most {upper[i]}")
+                raise InfeasibleError(f"{needs}, {groups.sizes[i]} are there")
+            raise InfeasibleError(f"{needs} and at most {upper[i]}")
         return cls(groups, lower, upper)
 
     def taken(self, chosen: IntArray) -> IntArray:
@@ -134,22 +133,16 @@ class Level:
 
 def as_ranks(levels: Sequence[Level], low: int, high: int) -> Ranks:
     """Return bounds on groups, the finest level first, and on the total as rank-based selection takes them."""
-    bounds = [GroupBounds(parents_of(levels[0], level), level.lower, level.upper) for level in levels]
-    return Ranks(bounds, low, high, levels[0].groups.of_arm)
+    finest = levels[0].groups
+    bounds = [GroupBounds(parents_of(finest, level.groups), level.lower, level.upper) for level in levels]
+    return Ranks(bounds, low, high, finest.of_arm)
 
 
 def total_bounds(total: Total, least: int, most: int) -> tuple[int, int]:
     """Return how many arms are chosen in all, at least and at most, if the groups need `least` and allow `most`."""
     if total is None:
         return least, most
-    if isinstance(total, tuple | list):
-        if len(total) != 2:
-            raise ValueError(f"total must be a number or a pair (low, high), got {total!r}")
-        low, high = (checks.count("total", end, minimum=0) for end in total)
-        if low > high:
-            raise ValueError(f"total must be a pair (low, high) with low <= high, got {total!r}")
-    else:
-        low = high = checks.count("total", total)
+    low, high = total_range(total)
     if low > most:
         raise InfeasibleError(f"a total of {low} arms is asked for, the groups allow at most {most}")
     if high < least:
@@ -157,15 +150,41 @@ def total_bounds(total: Total, least: int, most: int) -> tuple[int, int]:
     return max(low, least), min(high, most)
 
 
+def total_range(total: int | tuple[int, int], minimum: int = 1) -> tuple[int, int]:
+    """Return the ends of a pair, or a number of at least `minimum` twice."""
+    if not isinstance(total, tuple | list):
+        number = checks.count("total", total, minimum)
+        return number, number
+    if len(total) != 2:
+        raise ValueError(f"total must be a number or a pair (low, high), got {total!r}")
+    low, high = (checks.count("total", end, minimum=0) for end in total)
+    if low > high:
+        raise ValueError(f"total must be a pair (low, high) with low <= high, got {total!r}")
+    return low, high
+
+
+def bounds_by_name(
+    kind: str, names: Iterable[str], at_least: Mapping[str, Counts] | None, at_most: Mapping[str, Counts] | None
+) -> tuple[Mapping[str, Counts], Mapping[str, Counts]]:
+    """Return both options by the name of a level or column, empty if not given."""
+    for option, bounds in (("at_least", at_least), ("at_most", at_most)):
+        if bounds is not None and not isinstance(bounds, Mapping):
+            raise ValueError(f"{option} must be a mapping by {kind}, like {{'region': 40}}, got {bounds!r}")
+        for name in bounds or ():
+            if name not in names:
+                raise ValueError(f"{option} names a {kind} {name!r}; there are {', '.join(map(repr, names))}")
+    return at_least or {}, at_most or {}
+
+
 def _phrase(name: str, number: int) -> str:
     arms = "arm" if number == 1 else "arms"
     return f"{'exactly' if name == 'exactly' else 'at least'} {number} {arms}"
 
 
-def parents_of(finer: Level, coarser: Level) -> IntArray:
+def parents_of(finer: Groups, coarser: Groups) -> IntArray:
     """Return the group of the coarser level that each group of the finer level lies in."""
-    parents = np.zeros(len(finer.groups.labels), dtype=np.int64)
-    parents[finer.groups.of_arm] = coarser.groups.of_arm
+    parents = np.zeros(len(finer.labels), dtype=np.int64)
+    parents[finer.of_arm] = coarser.of_arm
     return parents
 
 

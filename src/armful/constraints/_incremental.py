@@ -3,7 +3,10 @@
 import numpy as np
 
 from armful.checks import IntArray
-from armful.constraints._ranks import BoolArray, GroupBounds, Ranks
+from armful.constraints._ranks import BoolArray, Ranks
+
+ByGroup = BoolArray | bool
+"""Whether something is true of each of the finest groups, or of all arms where there are no groups."""
 
 
 class Growth:
@@ -11,19 +14,17 @@ class Growth:
 
     def __init__(self, ranks: Ranks, n_arms: int) -> None:
         self.counts_only = not ranks.levels
-        n_finest = 1 if self.counts_only else ranks.levels[0].lower.size
-        total = GroupBounds(np.zeros(n_finest, dtype=np.int64), np.array([ranks.low]), np.array([ranks.high]))
-        self._levels = [*ranks.levels, total]
-        self._finest = np.zeros(n_arms, dtype=np.int64) if ranks.of_arm is None else ranks.of_arm
-        self._taken = [np.zeros_like(level.lower) for level in self._levels]
+        self._ranks, self._size = ranks, 0
         self._left = np.ones(n_arms, dtype=bool)
+        self._taken = [np.zeros_like(level.lower) for level in ranks.levels]
         self._groups = self._addable_and_needed()
 
     def add(self, arm: int) -> None:
         """Add an arm."""
         self._left[arm] = False
-        for level, taken in zip(self._levels, self._taken, strict=True):
-            taken[level.of_finest[self._finest[arm]]] += 1
+        self._size += 1
+        for level, taken in zip(self._ranks.levels, self._taken, strict=True):
+            taken[level.of_finest[self._ranks.of_arm[arm]]] += 1  # type: ignore[index]
         self._groups = self._addable_and_needed()
 
     def exclude(self, arms: IntArray) -> None:
@@ -39,27 +40,32 @@ class Growth:
         addable, needed, lack = self._groups
         return self._arms_of(addable & needed) if lack else None
 
-    def _arms_of(self, groups: BoolArray) -> BoolArray:
-        return self._left if groups.all() else self._left & groups[self._finest]
+    def _arms_of(self, groups: ByGroup) -> BoolArray:
+        if isinstance(groups, np.ndarray):
+            return self._left & groups[self._ranks.of_arm]
+        return self._left if groups else np.zeros_like(self._left)
 
-    def _addable_and_needed(self) -> tuple[BoolArray, BoolArray, int]:
+    def _addable_and_needed(self) -> tuple[ByGroup, ByGroup, int]:
         """Return for each finest group whether it may give another arm and whether that lessens the lack, and the lack.
 
         The lack of a group is what its lower bound or its parts together still need, whichever is more. An arm lessens
         the lack of a group if it lessens that of its part, or if the lower bound asks for more than the parts. It
-        may be added if every group above it has room for it besides what it lacks.
+        may be added if every group above it, and the whole set, has room for it besides what it lacks.
         """
-        lack, finer = np.zeros(0, dtype=np.int64), None
-        addable = lessens = np.zeros(self._levels[0].of_finest.size, dtype=bool)
-        for level, taken in zip(self._levels, self._taken, strict=True):
-            own, room, group = np.maximum(level.lower - taken, 0), level.upper - taken, level.of_finest
-            if finer is None:
-                lack, lessens, addable = own, (own > 0)[group], np.ones_like(addable)
-            else:
-                parents = np.zeros_like(finer.lower)
-                parents[finer.of_finest] = group
-                of_parts = np.bincount(parents, weights=lack, minlength=own.size).astype(np.int64)
-                lack, lessens = np.maximum(own, of_parts), lessens | (own > of_parts)[group]
+        addable, lessens, lack = (True, False, 0) if self.counts_only else self._within_groups()
+        room, least = self._ranks.high - self._size, max(self._ranks.low - self._size, lack)
+        lessens = lessens | (least > lack)
+        return addable & (room > 0) & (lessens | (room > least)), lessens, least
+
+    def _within_groups(self) -> tuple[ByGroup, ByGroup, int]:
+        """Return the same without the bounds on the whole set."""
+        part = np.arange(self._ranks.levels[0].lower.size)
+        lack, addable, lessens = np.zeros_like(part), np.ones(part.size, dtype=bool), np.zeros(part.size, dtype=bool)
+        for level, taken in zip(self._ranks.levels, self._taken, strict=True):
+            own, room, group = level.lower - taken, level.upper - taken, level.of_finest
+            parent = np.zeros_like(lack)
+            parent[part] = group
+            of_parts = np.bincount(parent, weights=lack, minlength=own.size).astype(np.int64)
+            lack, lessens, part = np.maximum(own, of_parts), lessens | (own > of_parts)[group], group
             addable = addable & (room > 0)[group] & (lessens | (room > lack)[group])
-            finer = level
-        return addable, lessens, int(lack[0])
+        return addable, lessens, int(lack.sum())

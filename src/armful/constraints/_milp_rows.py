@@ -101,11 +101,9 @@ class LinearRows:
         """Return how far each row is beyond its bounds; 0 if it is kept."""
         sums, slack = self.sums(chosen)
         below, above = np.maximum(self.lower - sums, 0.0), np.maximum(sums - self.upper, 0.0)
-        real = ~self.whole
-        below[real & (below <= np.maximum(slack, TOLERANCE * np.abs(self.lower)))] = 0.0
-        above[real & (above <= np.maximum(slack, TOLERANCE * np.abs(self.upper)))] = 0.0
-        below[self.whole & (sums >= self.least)] = 0.0
-        above[self.whole & (sums <= self.most)] = 0.0
+        near_lower, near_upper = (np.maximum(slack, TOLERANCE * np.abs(each)) for each in (self.lower, self.upper))
+        below[np.where(self.whole, sums >= self.least, below <= near_lower)] = 0.0
+        above[np.where(self.whole, sums <= self.most, above <= near_upper)] = 0.0
         for i in np.flatnonzero(self.whole & (slack >= ROUNDING * EXACT / 2)).tolist():
             entries = self._entries(i, chosen)
             below[i], above[i] = (

@@ -51,10 +51,6 @@ class Network:
         ends = (int(number[source]), int(number[target]))
         return cls(int(useful.sum()), *ends, number[tail[order]], number[head[order]], arm[order])
 
-    def only(self, arcs: NDArray[np.bool_]) -> Self | None:
-        """Return the network of some of the arcs; None if there is no path left."""
-        return self.between(self.source, self.target, self.tail[arcs], self.head[arcs], self.arm[arcs], self.n_nodes)
-
     def through(self, required: IntArray) -> Self | None:
         """Return the paths of an acyclic network that use the required arms; None if there are none.
 
@@ -65,7 +61,7 @@ class Network:
         for arm in required.tolist():
             begin = ranks[self.tail[self.arm == arm]]
             keep &= (ranks[self.tail] > begin) | (ranks[self.head] <= begin) | (self.arm == arm)
-        return self.only(keep)
+        return self.between(self.source, self.target, self.tail[keep], self.head[keep], self.arm[keep], self.n_nodes)
 
     @cached_property
     def n_arms(self) -> int:

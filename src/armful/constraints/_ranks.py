@@ -275,8 +275,6 @@ def largest_of_one(scores: FloatArray, k: int, key: Keys, arm_indices: IntArray 
 def largest(scores: FloatArray, k: int, keys: TieKeys) -> IntArray:
     """Return the same for each row of `scores` `(repetitions, n_arms)`, with `keys` `(repetitions,)`."""
     n_rows, n_arms = scores.shape
-    if k == 0:
-        return np.zeros((n_rows, 0), dtype=np.int64)
     others = n_arms - min(k + 1, n_arms)
     rows = np.arange(n_rows)[:, None]
     top = scores.argpartition(others, axis=-1)[:, others:]

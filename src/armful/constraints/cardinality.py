@@ -1,7 +1,6 @@
 """So many arms, or at most so many: uniform matroids."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,13 +18,12 @@ from armful.errors import InfeasibleError
 from armful.randomness import Keys, Streams, draw_keys
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class _Count(RankedConstraint):
     k: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checks.count("k", self.k))
-        object.__setattr__(self, "options", {"k": self.k})
+    def __init__(self, k: int) -> None:
+        self.k = checks.count("k", k)
+        self.options = {"k": self.k}
 
 
 class TopK(_Count):

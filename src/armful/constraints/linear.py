@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import check_indices, repeated
-from armful.constraints._milp import Answer, maximise
+from armful.constraints._milp import maximise
 from armful.constraints._milp_rows import LinearRows, SparseMatrix, sparse
 from armful.constraints._restrictable import RestrictableConstraint
 from armful.constraints.base import Limit
@@ -106,7 +105,10 @@ class Linear(RestrictableConstraint):
         answer = maximise(np.ones(self.n_arms), self._rows, None, time_limit=self.time_limit)
         if answer.infeasible:
             raise InfeasibleError(self._conflict())
-        largest = answer.chosen.size if answer.proved and answer.chosen is not None else self._bound_on_k(answer)
+        if answer.proved and answer.chosen is not None:
+            largest = answer.chosen.size
+        else:
+            largest = math.floor(min(self.n_arms, answer.bound + 1e-6))
         if largest == 0:
             raise ValueError("Linear allows the empty set only; loosen a row")
         return largest
@@ -133,23 +135,16 @@ class Linear(RestrictableConstraint):
 
     def limits(self, indices: ArrayLike) -> Iterator[Limit]:
         """Return the rows that have reached a bound, loosened by one; the first hundred."""
-        return islice(self._limits(check_indices(indices)), MOST_LIMITS)
-
-    def _limits(self, chosen: IntArray) -> Iterator[Limit]:
         rows = self._rows
-        sums, slack = rows.sums(chosen)
+        sums, slack = rows.sums(check_indices(indices))
         full, least = np.abs(sums - rows.upper) <= slack, np.abs(sums - rows.lower) <= slack
-        for i in np.flatnonzero(full | least).tolist():
-            upper, lower = _raised(rows.upper, i, 1.0), _raised(rows.lower, i, -1.0)
-            if full[i] and least[i]:
-                yield Limit(f"{self.names[i]} exactly {rows.upper[i]:g}", self.with_(lower=lower, upper=upper))
-            elif full[i]:
-                yield Limit(f"{self.names[i]} at most {rows.upper[i]:g}", self.with_(upper=upper))
-            else:
-                yield Limit(f"{self.names[i]} at least {rows.lower[i]:g}", self.with_(lower=lower))
-
-    def _bound_on_k(self, answer: Answer) -> int:
-        return min(self.n_arms, math.floor(answer.bound + 1e-6)) if math.isfinite(answer.bound) else self.n_arms
+        for i in np.flatnonzero(full | least)[:MOST_LIMITS].tolist():
+            words = "exactly" if full[i] and least[i] else "at most" if full[i] else "at least"
+            bound = rows.upper[i] if full[i] else rows.lower[i]
+            upper, lower = rows.upper.copy(), rows.lower.copy()
+            upper[i] += full[i]
+            lower[i] -= least[i]
+            yield Limit(f"{self.names[i]} {words} {bound:g}", self.with_(lower=lower, upper=upper))
 
     def _conflict(self, fixed: FloatArray | None = None) -> str:
         """Return the message for no allowed set, or none with some arms fixed."""
@@ -210,9 +205,3 @@ def _bounds(name: str, values: ArrayLike, n_rows: int) -> FloatArray:
             f"{name} must be numbers, {'-' if name == 'lower' else ''}infinity for no bound, got {values!r}"
         )
     return array
-
-
-def _raised(bounds: FloatArray, i: int, by: float) -> FloatArray:
-    changed = bounds.copy()
-    changed[i] += by
-    return changed

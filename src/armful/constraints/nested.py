@@ -3,14 +3,14 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armful.checks import IntArray
 from armful.constraints._checks import check_indices
-from armful.constraints._groups import Counts, Groups, Level, Total, parents_of
+from armful.constraints._groups import Counts, Groups, Level, Total, bounds_by_name, parents_of
 from armful.constraints.base import Limit
 from armful.constraints.quotas import BoundedGroups
 from armful.errors import InfeasibleError
@@ -60,16 +60,9 @@ class NestedQuotas(BoundedGroups):
             )
         columns = {name: replace(Groups.of(labels), kind=name) for name, labels in groups.items()}
         self.options = {"groups": columns, "at_least": deepcopy(at_least), "at_most": deepcopy(at_most), "total": total}
-        for option, bounds in (("at_least", at_least), ("at_most", at_most)):
-            if bounds is not None and not isinstance(bounds, Mapping):
-                raise ValueError(f"{option} must be a mapping by level, like {{'region': 40}}, got {bounds!r}")
-            for name in bounds or {}:
-                if name not in columns:
-                    raise ValueError(f"{option} names a level {name!r}; there are {', '.join(map(repr, columns))}")
-        self._names = list(columns)[::-1]
-        self._levels = [
-            Level.between(columns[name], (at_least or {}).get(name), (at_most or {}).get(name)) for name in self._names
-        ]
+        least, most = bounds_by_name("level", columns, at_least, at_most)
+        finest_first = reversed(columns.items())
+        self._levels = [Level.between(labels, least.get(name), most.get(name)) for name, labels in finest_first]
         needed, allowed = self._refuse_misfits()
         self._set_total(total, int(needed.sum()), int(allowed.sum()))
 
@@ -77,13 +70,11 @@ class NestedQuotas(BoundedGroups):
         """Return the groups of all levels and the total that have reached a bound, each loosened by one."""
         chosen = check_indices(indices)
         for end, bound, groups in self._binding(chosen):
-            given: dict[str, dict[str, Any]] = {
-                name: dict(self.options[name] or {}) for name in ("at_least", "at_most")
-            }
+            given = {option: dict(self.options[option] or {}) for option in ("at_least", "at_most")}
             for depth, group in groups:
                 for option, bounds in self._levels[depth].loosened(group, end).items():
-                    given[option][self._names[depth]] = bounds
-            (first, *same) = [f"{self._names[depth]} {self._levels[depth].groups.labels[i]!r}" for depth, i in groups]
+                    given[option][self._levels[depth].groups.kind] = bounds
+            (first, *same) = [self._levels[depth].groups.name(group) for depth, group in groups]
             words = f"{end.replace('_', ' ')} {bound} from {first}"
             yield Limit(f"{words} (all of {' and '.join(same)})" if same else words, self.with_(**given))
         yield from self._total_limits(chosen)
@@ -95,7 +86,7 @@ class NestedQuotas(BoundedGroups):
         for depth, level in enumerate(self._levels):
             groups = [(depth, i) for i in range(len(level.groups.labels))]
             if depth > 0:  # a group with one part only has the same arms as that part
-                parent = parents_of(self._levels[depth - 1], level)
+                parent = parents_of(self._levels[depth - 1].groups, level.groups)
                 for part in np.flatnonzero(np.bincount(parent)[parent] == 1).tolist():
                     groups[parent[part]] = finest[part]
             finest = groups
@@ -106,36 +97,33 @@ class NestedQuotas(BoundedGroups):
 
     def _refuse_misfits(self) -> tuple[IntArray, IntArray]:
         """Raise unless levels nest and bounds can be met; return what the coarsest groups need and allow."""
-        needed = allowed = np.zeros(0, dtype=np.int64)
-        for depth, (name, level) in enumerate(zip(self._names, self._levels, strict=True)):
-            n_groups = len(level.groups.labels)
-            if depth == 0:
-                needed, allowed = level.lower, level.upper
-                continue
-            finer = self._levels[depth - 1].groups
-            if finer.of_arm.size != level.groups.of_arm.size:
-                raise ValueError(
-                    f"all levels must have a label for each arm, got {level.groups.of_arm.size} by {name} and "
-                    f"{finer.of_arm.size} by {self._names[depth - 1]}"
-                )
-            parent = parents_of(self._levels[depth - 1], level)
-            stray = np.flatnonzero(parent[finer.of_arm] != level.groups.of_arm)
-            if stray.size:
-                label = finer.labels[finer.of_arm[stray[0]]]
-                raise ValueError(
-                    f"{self._names[depth - 1]} {label!r} lies in more than one {name}; "
-                    "groups that cross one another are for overlapping_quotas"
-                )
-            below = np.bincount(parent, weights=needed, minlength=n_groups).astype(np.int64)
-            available = np.bincount(parent, weights=allowed, minlength=n_groups).astype(np.int64)
+        needed, allowed = self._levels[0].lower, self._levels[0].upper
+        for finer, level in pairwise(self._levels):
+            _refuse_crossing(finer.groups, level.groups)
+            parent = parents_of(finer.groups, level.groups)
+            below, available = (
+                np.bincount(parent, weights=counts, minlength=level.lower.size).astype(np.int64)
+                for counts in (needed, allowed)
+            )
             for i in np.flatnonzero((below > level.upper) | (available < level.lower)).tolist():
-                label = level.groups.labels[i]
-                if below[i] > level.upper[i]:
-                    raise InfeasibleError(
-                        f"{name} {label!r} allows at most {level.upper[i]} arms, its parts need at least {below[i]}"
-                    )
-                raise InfeasibleError(
-                    f"{name} {label!r} needs at least {level.lower[i]} arms, its parts allow at most {available[i]}"
-                )
+                name, low, high = level.groups.name(i), level.lower[i], level.upper[i]
+                if below[i] > high:
+                    raise InfeasibleError(f"{name} allows at most {high} arms, its parts need at least {below[i]}")
+                raise InfeasibleError(f"{name} needs at least {low} arms, its parts allow at most {available[i]}")
             needed, allowed = np.maximum(below, level.lower), np.minimum(available, level.upper)
         return needed, allowed
+
+
+def _refuse_crossing(finer: Groups, coarser: Groups) -> None:
+    """Raise unless each group of the finer level lies in one group of the coarser."""
+    if finer.of_arm.size != coarser.of_arm.size:
+        raise ValueError(
+            f"all levels must have a label for each arm, got {coarser.of_arm.size} by {coarser.kind} and "
+            f"{finer.of_arm.size} by {finer.kind}"
+        )
+    stray = np.flatnonzero(parents_of(finer, coarser)[finer.of_arm] != coarser.of_arm)
+    if stray.size:
+        raise ValueError(
+            f"{finer.name(finer.of_arm[stray[0]])} lies in more than one {coarser.kind}; "
+            "groups that cross one another are for overlapping_quotas"
+        )

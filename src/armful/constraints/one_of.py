@@ -43,11 +43,6 @@ class OneOf(Constraint):
         self.sets = [_members(i, members) for i, members in enumerate(sets)]
         if not self.sets:
             raise ValueError("OneOf needs at least one set, got none")
-        for i, members in enumerate(self.sets):
-            if members.size == 0:
-                raise ValueError(f"every set of OneOf needs at least one arm, set {i} is empty")
-            if repeated(members) or members.min() < 0:
-                raise ValueError(f"a set of OneOf holds distinct arms counted from 0, set {i} is {members}")
         self.options = {"sets": self.sets}
         self.k = max(members.size for members in self.sets)
         self._members = np.concatenate(self.sets)
@@ -86,6 +81,11 @@ class OneOf(Constraint):
 
 def _members(i: int, members: ArrayLike | Set[int]) -> IntArray:
     try:
-        return check_indices(members)
+        arms = check_indices(members)
     except ValueError as error:
         raise ValueError(f"set {i} of OneOf: {error}") from None
+    if arms.size == 0:
+        raise ValueError(f"every set of OneOf needs at least one arm, set {i} is empty")
+    if repeated(arms) or arms.min() < 0:
+        raise ValueError(f"a set of OneOf holds distinct arms counted from 0, set {i} is {arms}")
+    return arms

@@ -1,18 +1,16 @@
 """Quotas on groups that cross one another, as a 0/1 program."""
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from armful import checks
 from armful.checks import IntArray
-from armful.constraints._groups import Counts, Groups, Total
+from armful.constraints._groups import Counts, Groups, Level, Total, bounds_by_name, total_range
 from armful.constraints._milp_rows import sparse
 from armful.constraints.linear import Linear
-from armful.errors import InfeasibleError
 
 
 def overlapping_quotas(
@@ -56,58 +54,33 @@ def overlapping_quotas(
     >>> quotas.best([1.0, 5.0, 2.0, 4.0]).indices
     array([1, 2])
     """
-    for option, given in (("columns", columns), ("at_least", at_least), ("at_most", at_most)):
-        if given is not None and not isinstance(given, Mapping):
-            raise ValueError(f"{option} must be a mapping by column, like {{'region': ...}}, got {given!r}")
+    if not isinstance(columns, Mapping) or not columns:
+        raise ValueError(f"columns must be columns of labels by name, like {{'region': [...]}}, got {columns!r}")
+    least, most = bounds_by_name("column", columns, at_least, at_most)
     found = {name: _groups(name, labels) for name, labels in columns.items()}
-    if not found:
-        raise ValueError("columns must hold at least one column of labels")
     n_arms = next(iter(found.values())).of_arm.size
-    for name, groups in found.items():
-        if groups.of_arm.size != n_arms:
-            raise ValueError(f"columns must have one length, {name!r} has {groups.of_arm.size} labels, not {n_arms}")
-    least, most = dict(at_least or {}), dict(at_most or {})
-    for name in [*least, *most]:
-        if name not in found:
-            raise ValueError(f"a quota names column {name!r}; the columns are {', '.join(map(repr, found))}")
     members: list[IntArray] = []
     bounds: list[tuple[float, float]] = []
     names: list[str] = []
     for name, groups in found.items():
-        for i, low, high in _group_bounds(name, groups, least.get(name), most.get(name)):
+        if groups.of_arm.size != n_arms:
+            raise ValueError(f"columns must have one length, {name!r} has {groups.of_arm.size} labels, not {n_arms}")
+        level = Level.between(groups, least.get(name), most.get(name))
+        lower, upper = level.lower > 0, level.upper < groups.sizes
+        for i in np.flatnonzero(lower | upper).tolist():
             members.append(np.flatnonzero(groups.of_arm == i))
-            bounds.append((low, high))
+            bounds.append((level.lower[i] if lower[i] else -math.inf, level.upper[i] if upper[i] else math.inf))
             names.append(f"{name} {groups.labels[i]!r}")
     if total is not None:
         members.append(np.arange(n_arms))
-        bounds.append(_total(total))
+        bounds.append(total_range(total, minimum=0))
         names.append("total")
     if not names:
         raise ValueError("overlapping_quotas needs at_least, at_most or total")
     ends = np.cumsum([0, *(arms.size for arms in members)])
     arms = np.concatenate(members)
     matrix = sparse((np.ones(arms.size), arms, ends), shape=(len(members), n_arms))
-    lower, upper = np.array(bounds, dtype=np.float64).T
-    return Linear(matrix, lower, upper, names=names, **options)
-
-
-def _group_bounds(
-    column: str, groups: Groups, at_least: Counts | None, at_most: Counts | None
-) -> Iterator[tuple[int, float, float]]:
-    """Yield the groups that are bounded, by number, with their bounds."""
-    known = set(groups.labels)
-    for label, number in at_least.items() if isinstance(at_least, Mapping) else ():
-        if label not in known and checks.count(f"at_least of {column} {label!r}", number, minimum=0) > 0:
-            raise InfeasibleError(f"{column} {label!r} needs at least {number} arms, none are there")
-    lower = groups.counts("at_least", at_least, default=np.zeros_like(groups.sizes))
-    upper = groups.counts("at_most", at_most, default=groups.sizes)
-    for i, (low, high, size) in enumerate(zip(lower.tolist(), upper.tolist(), groups.sizes.tolist(), strict=True)):
-        if low > size:
-            raise InfeasibleError(f"{column} {groups.labels[i]!r} needs at least {low} arms, {size} are there")
-        if low > high:
-            raise InfeasibleError(f"{column} {groups.labels[i]!r} needs at least {low} arms and at most {high}")
-        if low > 0 or high < size:
-            yield i, low if low > 0 else -math.inf, high if high < size else math.inf
+    return Linear(matrix, *np.array(bounds, dtype=np.float64).T, names=names, **options)
 
 
 def _groups(name: str, labels: Iterable[Hashable]) -> Groups:
@@ -115,10 +88,3 @@ def _groups(name: str, labels: Iterable[Hashable]) -> Groups:
         return replace(Groups.of(labels), kind=name)
     except ValueError as error:
         raise ValueError(f"column {name!r}: {error}") from None
-
-
-def _total(total: int | tuple[int, int]) -> tuple[float, float]:
-    low, high = total if isinstance(total, tuple | list) and len(total) == 2 else (total, total)
-    if checks.count("total", low, minimum=0) > checks.count("total", high, minimum=0):
-        raise ValueError(f"total must be a pair (low, high) with low <= high, got {total!r}")
-    return float(low), float(high)

@@ -7,10 +7,10 @@ from collections.abc import Hashable
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import check_indices, repeated
+from armful.constraints._checks import NO_ARMS, check_indices, repeated
 from armful.constraints._graphs import Edges, edge_names, is_graph, keep_edges, number_nodes, some_of
 from armful.constraints._path_network import Network, reached
 from armful.constraints._restrictable import RestrictableConstraint
@@ -83,7 +83,10 @@ class Path(RestrictableConstraint):
         self._source, self._target = self._number("source", source), self._number("target", target)
         if self._source == self._target:
             raise ValueError(f"source and target must be two nodes, both are {source!r}")
-        network = self._network_of(np.ones(self.n_arms, dtype=np.bool_))
+        tail, head = self._ends.T
+        arm = np.arange(self.n_arms)
+        self._arcs = (tail, head, arm) if directed else (np.r_[tail, head], np.r_[head, tail], np.r_[arm, arm])
+        network = self._network_without(NO_ARMS)
         if network is None:
             raise InfeasibleError(f"no path leads from {source!r} to {target!r}; {self._from_the_source()}")
         self._network = network
@@ -143,9 +146,7 @@ class Path(RestrictableConstraint):
     def _network_given(self, required: IntArray, excluded: IntArray) -> Network:
         network: Network | None = self._network
         if excluded.size:
-            usable = np.ones(self.n_arms, dtype=np.bool_)
-            usable[excluded] = False
-            network = self._network_of(usable)
+            network = self._network_without(excluded)
         if network is not None and required.size:
             useless = np.setdiff1d(required, network.arm)
             if useless.size:
@@ -159,12 +160,10 @@ class Path(RestrictableConstraint):
             raise InfeasibleError(self._no_path(required, excluded))
         return network
 
-    def _network_of(self, usable: NDArray[np.bool_]) -> Network | None:
-        arms = np.flatnonzero(usable)
-        tail, head = self._ends[arms].T
-        if not self.directed:
-            tail, head, arms = np.r_[tail, head], np.r_[head, tail], np.r_[arms, arms]
-        return Network.between(self._source, self._target, tail, head, arms, len(self.labels))
+    def _network_without(self, excluded: IntArray) -> Network | None:
+        usable = np.isin(self._arcs[2], excluded, invert=True)
+        tail, head, arm = (each[usable] for each in self._arcs)
+        return Network.between(self._source, self._target, tail, head, arm, len(self.labels))
 
     # -- how far a set is from a path ----------------------------------------------------------------
 
@@ -203,9 +202,7 @@ class Path(RestrictableConstraint):
             raise InfeasibleError(f"{name} {node!r} is on no edge; the nodes are {some_of(self.labels)}") from None
 
     def _from_the_source(self) -> str:
-        tail, head = self._ends.T
-        if not self.directed:
-            tail, head = np.r_[tail, head], np.r_[head, tail]
+        tail, head, _ = self._arcs
         nodes = np.flatnonzero(reached(tail, head, len(self.labels), self._source)).tolist()
         names = [self.labels[node] for node in nodes if node != self._source]
         return f"reachable are {some_of(names)}" if names else "no edge leaves it"

@@ -23,10 +23,6 @@ class BoundedGroups(RankedConstraint):
     """The base class of `Quotas` and `NestedQuotas`; `_levels` from the finest groups to the coarsest."""
 
     _levels: Sequence[Level]
-    _least: int
-    _most: int
-    _low: int
-    _high: int
 
     @property
     def k(self) -> int:
@@ -60,10 +56,10 @@ class BoundedGroups(RankedConstraint):
         for level in self._levels:
             taken = level.taken(chosen)
             for i in np.flatnonzero((taken < level.lower) | (taken > level.upper)).tolist():
-                label = f"{level.groups.kind} {level.groups.labels[i]!r}"
+                name = level.groups.name(i)
                 if taken[i] < level.lower[i]:
-                    raise InfeasibleError(f"{label} needs at least {level.lower[i]} arms, {taken[i]} are left")
-                raise InfeasibleError(f"{label} allows {level.upper[i]} arms, {taken[i]} are required")
+                    raise InfeasibleError(f"{name} needs at least {level.lower[i]} arms, {taken[i]} are left")
+                raise InfeasibleError(f"{name} allows {level.upper[i]} arms, {taken[i]} are required")
         if not self._low <= chosen.size <= self._high:
             total = f"{self._low}" if self._low == self._high else f"{self._low} to {self._high}"
             raise InfeasibleError(f"a total of {total} arms is asked for, {chosen.size} is all that the rest allows")

@@ -7,7 +7,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints._checks import check_indices, check_scores, repeated
+from armful.constraints._checks import check_indices, check_scores
 from armful.constraints._incremental import Growth
 from armful.constraints._ranks import Ranks, at
 from armful.constraints.base import Constraint
@@ -79,7 +79,8 @@ class RankedConstraint(Constraint):
         """Return by how many arms the bounds are missed, group by group and in all, repeated arms included."""
         ranks = self.ranks
         chosen = check_indices(indices, None if ranks.of_arm is None else ranks.of_arm.size)
-        return float(ranks.violation(np.unique(chosen)) + repeated(chosen))
+        distinct = np.unique(chosen)
+        return float(ranks.violation(distinct) + chosen.size - distinct.size)
 
     def growth(self, n_arms: int) -> Growth:
         self.check_n_arms(n_arms)

@@ -28,7 +28,9 @@ class TableOfIds(Protocol):
 
 
 class _Restricted(Constraint):
-    """A constraint with arms that must be, or must not be, in the set."""
+    """A constraint with arms that must be (`_requires`), or must not be, in the set."""
+
+    _requires: bool
 
     def __init__(
         self, constraint: Constraint, arms: ArrayLike | None = None, *, ids: Iterable[int | str] | None = None
@@ -137,15 +139,13 @@ class _Restricted(Constraint):
     def violation(self, indices: ArrayLike) -> float:
         """Return the violation of the constraint, and 1 more for each arm that breaks the restriction."""
         chosen = check_indices(indices)
-        return self.constraint.violation(chosen) + float(self._breaking(np.unique(chosen)))
-
-    def _breaking(self, chosen: IntArray) -> int:
-        """Return how many arms break the restriction."""
-        raise NotImplementedError
+        return self.constraint.violation(chosen) + float(np.isin(self.arms, chosen, invert=self._requires).sum())
 
     def _with_own(self, required: IntArray, excluded: IntArray) -> tuple[IntArray, IntArray]:
         """Return the given required and excluded arms together with these."""
-        raise NotImplementedError
+        if self._requires:
+            return np.union1d(required, self.arms), excluded
+        return required, np.union1d(excluded, self.arms)
 
 
 class Excluding(_Restricted):
@@ -174,11 +174,7 @@ class Excluding(_Restricted):
     Excluding(constraint=TopK(k=2), ids=['ann', 'bob'])
     """
 
-    def _breaking(self, chosen: IntArray) -> int:
-        return int(np.isin(chosen, self.arms).sum())
-
-    def _with_own(self, required: IntArray, excluded: IntArray) -> tuple[IntArray, IntArray]:
-        return required, np.union1d(excluded, self.arms)
+    _requires = False
 
 
 class Requiring(_Restricted):
@@ -205,11 +201,7 @@ class Requiring(_Restricted):
     array([1, 0])
     """
 
-    def _breaking(self, chosen: IntArray) -> int:
-        return int(np.isin(self.arms, chosen, invert=True).sum())
-
-    def _with_own(self, required: IntArray, excluded: IntArray) -> tuple[IntArray, IntArray]:
-        return np.union1d(required, self.arms), excluded
+    _requires = True
 
 
 def on_table(constraint: Constraint, table: TableOfIds) -> Constraint:

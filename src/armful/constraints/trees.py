@@ -8,18 +8,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from armful.checks import FloatArray, IntArray
+from armful.constraints import _graphs as graphs
 from armful.constraints._checks import check_indices, repeated
-from armful.constraints._graphs import (
-    Edges,
-    adjacency,
-    edge_names,
-    is_graph,
-    keep_edges,
-    number_nodes,
-    rows_of_graph,
-    simple_rows,
-    some_of,
-)
 from armful.constraints._restrictable import RestrictableConstraint
 from armful.constraints.selection import Selection
 from armful.errors import InfeasibleError
@@ -55,14 +45,14 @@ class SpanningTree(RestrictableConstraint):
     _arms_are = "edges"
     k: int
 
-    def __init__(self, edges: Edges) -> None:
-        kept = keep_edges(edges)
+    def __init__(self, edges: graphs.Edges) -> None:
+        kept = graphs.keep_edges(edges)
         self.options = {"edges": kept}
-        self.labels, self._ends = number_nodes(kept)
-        alone = set(edges.nodes).difference(self.labels) if is_graph(edges) else set()
+        self.labels, self._ends = graphs.number_nodes(kept)
+        alone = set(edges.nodes).difference(self.labels) if graphs.is_graph(edges) else set()
         if alone:
             raise InfeasibleError(
-                f"no edge leads to {some_of(sorted(alone, key=repr))}, so no tree connects every node"
+                f"no edge leads to {graphs.some_of(sorted(alone, key=repr))}, so no tree connects every node"
             )
         if len(self.labels) == 1:
             raise ValueError(f"SpanningTree needs two nodes or more, {self.labels[0]!r} is the only one")
@@ -73,7 +63,8 @@ class SpanningTree(RestrictableConstraint):
         self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray, X: FloatArray | None
     ) -> Selection:
         if required.size > self._rank(required):
-            raise InfeasibleError(f"the required edges close a cycle: {some_of(self.arm_names(required), bare=True)}")
+            edges = graphs.some_of(self.arm_names(required), bare=True)
+            raise InfeasibleError(f"the required edges close a cycle: {edges}")
         if excluded.size:
             self._refuse_disconnected(np.delete(np.arange(self.n_arms), excluded), "the edges that are not excluded")
         order = rng.permutation(self.n_arms)
@@ -95,7 +86,7 @@ class SpanningTree(RestrictableConstraint):
     def arm_names(self, indices: ArrayLike) -> list[str]:
         """Return the edges by the names of their nodes, like `home - park`."""
         arms = check_indices(indices, self.n_arms)
-        return edge_names(self.options["edges"], self.labels, self._ends, arms, directed=False)
+        return graphs.edge_names(self.options["edges"], self.labels, self._ends, arms, directed=False)
 
     def _first_tree(self, order: IntArray) -> IntArray:
         """Return the arms that Kruskal's algorithm takes in this order."""
@@ -103,11 +94,11 @@ class SpanningTree(RestrictableConstraint):
         ranks = np.empty(order.size)
         ranks[order] = np.arange(1, order.size + 1)  # from 1: scipy takes a weight of 0 for no edge
         best = np.minimum.reduceat(ranks[by_pair], firsts)
-        return order[minimum_spanning_tree(rows_of_graph(best, high, begins)).data.astype(np.int64) - 1]
+        return order[minimum_spanning_tree(graphs.rows_of_graph(best, high, begins)).data.astype(np.int64) - 1]
 
     @cached_property
     def _rows(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        return simple_rows(self._ends.min(axis=1), self._ends.max(axis=1), len(self.labels))
+        return graphs.simple_rows(self._ends.min(axis=1), self._ends.max(axis=1), len(self.labels))
 
     def _rank(self, arms: IntArray) -> int:
         """Return the size of the largest part of `arms` without a cycle."""
@@ -115,11 +106,11 @@ class SpanningTree(RestrictableConstraint):
 
     def _components(self, arms: IntArray) -> tuple[int, IntArray]:
         tail, head = self._ends[arms].T
-        number, component = connected_components(adjacency(tail, head, len(self.labels)), directed=False)
+        number, component = connected_components(graphs.adjacency(tail, head, len(self.labels)), directed=False)
         return int(number), component.astype(np.int64)
 
     def _refuse_disconnected(self, arms: IntArray, what: str) -> None:
         number, component = self._components(arms)
         if number > 1:
             beyond = [self.labels[node] for node in np.flatnonzero(component != component[0]).tolist()]
-            raise InfeasibleError(f"{what} do not lead from node {self.labels[0]!r} to {some_of(beyond)}")
+            raise InfeasibleError(f"{what} do not lead from node {self.labels[0]!r} to {graphs.some_of(beyond)}")

@@ -1,8 +1,5 @@
 """Environments to simulate policies in: the paper's, its lower bounds, and one for each constraint."""
 
-from typing import TYPE_CHECKING, NoReturn
-
-from armful._signatures import missing_name
 from armful.environments.constrained import Budgets, Bundles, Networks, Panels, Regions
 from armful.environments.lower_bounds import CombinedLowerBound, LearningLowerBound, NoiseLowerBound
 from armful.environments.matchings import Matchings
@@ -28,8 +25,3 @@ __all__ = [
     "Routes",
     "Slates",
 ]
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> NoReturn:
-        raise missing_name(__name__, name, __all__)

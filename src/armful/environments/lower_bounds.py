@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -172,16 +173,15 @@ class CombinedLowerBound(ShowsOptions):
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
         """Yield the rounds of the first instance, then those of the second."""
         first = n_rounds // 2
-        lengths = (first, n_rounds - first)
-        for half, length in enumerate(lengths):
-            for shown in self._halves[half].rounds(length, rng) if length else ():
-                features = next(whole for part, whole in self._embedded if part is shown.features)
-                yield Round(features, shown.constraint, shown.mean, shown.noise)
+        noise, learning = self._halves
+        for rounds, length in ((noise.rounds, first), (learning.rounds, n_rounds - first)):
+            for shown in rounds(length, rng) if length else ():
+                yield replace(shown, features=self._embedded[id(shown.features)])
 
     @cached_property
-    def _embedded(self) -> list[tuple[FloatArray, FloatArray]]:
-        """Each array of arms of a half, and the same with zeros for the features of the other half."""
+    def _embedded(self) -> dict[int, FloatArray]:
+        """By id, the arms of each half with zeros for the features of the other half."""
         noise, learning = self._halves
-        return [(noise._features, np.hstack([noise._features, np.zeros_like(noise._features)]))] + [
-            (group, np.hstack([np.zeros_like(group), group])) for group in learning._groups
-        ]
+        d = self.n_features // 2
+        first = {id(noise._features): np.pad(noise._features, ((0, 0), (0, d)))}
+        return first | {id(group): np.pad(group, ((0, 0), (d, 0))) for group in learning._groups}

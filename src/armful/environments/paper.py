@@ -86,12 +86,8 @@ class PaperInstance(ShowsOptions):
 
     @cached_property
     def _growing(self) -> list[FloatArray]:
-        arms = np.zeros((2 * self.k, 7))
-        arms[1 : self.k, 5] = 1.0
-        arms[self.k :, 6] = 1.0
-        rounds = []
-        for exponent in range(self.k):
-            features = arms.copy()
-            features[0, 4] = 2.0**exponent
-            rounds.append(features)
-        return rounds
+        arms = np.zeros((self.k, 2 * self.k, 7))
+        arms[:, 0, 4] = 2.0 ** np.arange(self.k)
+        arms[:, 1 : self.k, 5] = 1.0
+        arms[:, self.k :, 6] = 1.0
+        return list(arms)

@@ -157,7 +157,6 @@ class Environment(Protocol):
     @property
     def n_features(self) -> int:
         """The length of a feature vector."""
-        ...
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
         """Yield the rounds of one repetition.
@@ -169,4 +168,3 @@ class Environment(Protocol):
         rng : Generator
             Everything random is drawn from it, in particular what differs between repetitions.
         """
-        ...

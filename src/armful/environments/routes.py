@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 from numpy.random import Generator
 
 from armful import checks
-from armful.checks import FloatArray, IntArray
+from armful.checks import IntArray
 from armful.constraints.paths import Path
 from armful.environments._shared import ShowsOptions
 from armful.environments.round import Round
@@ -51,11 +52,15 @@ class Routes(ShowsOptions):
         self.layout = checks.count("layout", layout, minimum=0)
         town = np.random.default_rng(layout)
         streets = _streets(side, town)
-        crossings = [tuple(pair) for pair in np.stack(np.divmod(np.arange(side * side), side), axis=1).tolist()]
+        crossings = list(product(range(side), repeat=2))
         edges = [(crossings[tail], crossings[head]) for tail, head in streets.tolist()]
         self.constraint = Path(edges, crossings[0], crossings[-1], costs=True)
-        self.lengths = _lengths(streets, side) * town.uniform(0.3, 0.6, len(streets))
-        self._busy = _nearness_to_centre(streets, side)
+        row, column = np.divmod(streets, side)
+        on_grid = np.hypot(row[:, 1] - row[:, 0], column[:, 1] - column[:, 0])  # 1, or the root of 2 for a short cut
+        self.lengths = on_grid * town.uniform(0.3, 0.6, len(streets))
+        middle = (side - 1) / 2
+        from_middle = np.hypot(row.mean(axis=1) - middle, column.mean(axis=1) - middle)
+        self._busy = 1.0 - 0.5 * from_middle / math.hypot(middle, middle)  # from 0.5 at the corners to 1 in the middle
 
     def rounds(self, n_rounds: int, rng: Generator) -> Iterator[Round]:
         """Yield rounds with the same streets under new conditions."""
@@ -78,18 +83,3 @@ def _streets(side: int, rng: Generator) -> IntArray:
     diagonal = np.stack([crossing[:-1, :-1].ravel(), crossing[1:, 1:].ravel()], axis=1)
     short_cuts = diagonal[rng.random(len(diagonal)) < 0.25]
     return np.concatenate([forth, back, short_cuts])
-
-
-def _lengths(streets: IntArray, side: int) -> FloatArray:
-    """Return the length of each street on the grid: 1, or the root of 2 for a short cut."""
-    row, column = np.divmod(streets, side)
-    lengths: FloatArray = np.hypot(row[:, 1] - row[:, 0], column[:, 1] - column[:, 0])
-    return lengths
-
-
-def _nearness_to_centre(streets: IntArray, side: int) -> FloatArray:
-    """Return a number for each street, from 0.5 at the corners to 1 in the middle of the town."""
-    row, column = np.divmod(streets, side)
-    middle = (side - 1) / 2
-    distance: FloatArray = np.hypot(row.mean(axis=1) - middle, column.mean(axis=1) - middle)
-    return 1.0 - 0.5 * distance / math.hypot(middle, middle)

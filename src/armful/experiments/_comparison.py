@@ -86,7 +86,8 @@ def write(plan: Plan, results: Sequence[Result], out: Path) -> Path:
     for standing in standings(plan, results):
         name = standing.environment
         path = out / f"figure-{file_name(name)}"
-        _figure([result for result in results if result.environment == name], name).save(path, styles)
+        draw = figures.regret_by_size if len(standing.sizes) > 1 else figures.regret_by_round
+        draw(list(standing.results.values()), name).save(path, styles)
         recipe = plan.environments[name]
         parts += [
             page.heading(name),
@@ -138,8 +139,3 @@ def _comma_separated(options: Mapping[str, Any]) -> str:
 
 def _with_options(options: Mapping[str, Any]) -> str:
     return f" with {_comma_separated(options)}" if options else ""
-
-
-def _figure(results: Sequence[Result], name: str) -> figures.Figure:
-    several_sizes = len({(result.k, result.rounds) for result in results}) > 1
-    return figures.regret_by_size(results, name) if several_sizes else figures.regret_by_round(results, name)

@@ -1,7 +1,7 @@
 """Figures: first a plain record of what is drawn, then the drawing."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -65,22 +65,17 @@ def style_of(policies: Iterable[str]) -> dict[str, int]:
 def regret_by_size(results: Sequence[Result], title: str) -> Figure:
     """Return the figure of regret against the number of arms pulled, a line for each policy."""
     pulled = "arms pulled, kT" if all(r.pulled == r.k * r.rounds for r in results) else "arms pulled"
-    return Figure(title, pulled, "regret", _lines(results, lambda r: (r.pulled, r.mean, r.stderr)))
+    lines = []
+    for policy in dict.fromkeys(result.policy for result in results):
+        x, y, spread = zip(*sorted((r.pulled, r.mean, r.stderr) for r in results if r.policy == policy), strict=True)
+        lines.append(Line(policy, x, y, spread))
+    return Figure(title, pulled, "regret", lines)
 
 
 def regret_by_round(results: Sequence[Result], title: str) -> Figure:
     """Return the figure of cumulative regret after each round, a line for each policy."""
     lines = [Line(r.policy, list(range(1, r.rounds + 1)), r.curve, r.curve_stderr) for r in results]
     return Figure(title, "round", "regret so far", lines)
-
-
-def _lines(results: Sequence[Result], point: Callable[[Result], tuple[float, float, float]]) -> list[Line]:
-    lines = []
-    for policy in dict.fromkeys(result.policy for result in results):
-        points = sorted(point(result) for result in results if result.policy == policy)
-        x, y, spread = (list(column) for column in zip(*points, strict=True))
-        lines.append(Line(policy, x, y, spread))
-    return lines
 
 
 def draw(figure: Figure, axes: Axes, styles: dict[str, int]) -> None:

@@ -27,19 +27,14 @@ def heading(text: str) -> str:
     return f"<h2>{escape(text)}</h2>"
 
 
-def paragraph(text: str, note: bool = False) -> str:
-    """Return a paragraph of plain text; what stands between backquotes is code."""
-    return f"<p{' class=note' if note else ''}>{_inline(text)}</p>"
+def paragraph(text: str, kind: str = "") -> str:
+    """Return a paragraph of plain text, or a "note" or "warning"; what stands between backquotes is code."""
+    return f"<p{kind and f' class={kind}'}>{_inline(text)}</p>"
 
 
 def lead(words: str, text: str) -> str:
     """Return a paragraph that begins with a few words in bold."""
     return f"<p><strong>{escape(words)}</strong> {_inline(text)}</p>"
-
-
-def warning(text: str) -> str:
-    """Return a paragraph that stands out."""
-    return f"<p class=warning>{_inline(text)}</p>"
 
 
 def bullets(items: Iterable[str]) -> str:
@@ -58,11 +53,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def image(path: Path, caption: str) -> str:
     """Return an SVG file with its caption, embedded."""
     data = base64.b64encode(path.read_bytes()).decode()
-    text = _inline(caption)
-    return (
-        f'<figure><img alt="{escape(caption)}" src="data:image/svg+xml;base64,{data}">'
-        f"<figcaption>{text}</figcaption></figure>"
-    )
+    picture = f'<img alt="{escape(caption)}" src="data:image/svg+xml;base64,{data}">'
+    return f"<figure>{picture}<figcaption>{_inline(caption)}</figcaption></figure>"
 
 
 def plus_minus(mean: float, stderr: float) -> str:

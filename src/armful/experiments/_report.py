@@ -12,16 +12,7 @@ from armful import theory
 from armful.environments import PaperInstance
 from armful.experiments import _figures as figures
 from armful.experiments import _page as page
-from armful.experiments._reproduction import (
-    CAMPAIGN_ARMS,
-    CAMPAIGN_K,
-    CAMPAIGN_ROUNDS,
-    KINDS,
-    ROUNDS_PER_K,
-    B,
-    Reproduction,
-    paper_policies,
-)
+from armful.experiments._reproduction import CAMPAIGN_SIZE, KINDS, ROUNDS_PER_K, B, Reproduction, paper_policies
 from armful.experiments._standing import REGRET, Standing
 from armful.experiments._verdict import OURS, PAPERS_RULE, rule_differences, too_few_runs, verdict
 from armful.experiments.results import tidy, write_table
@@ -33,9 +24,8 @@ CAPTIONS = {
     "grouped": "(a) Grouped type: the allowed sets are two groups of k arms, in one of which a single arm looks ever "
     "more promising and pays nothing.",
     "uniform": "(b) Uniform type: any k arms are allowed.",
-    "campaign": "(c) Beyond the paper, its motivating case of k much larger than T: "
-    f"{CAMPAIGN_K} of {CAMPAIGN_ARMS:,} customers in each of {CAMPAIGN_ROUNDS} rounds. The paper's rule scores all "
-    "uncertain arms alike, and with large k nearly all arms are uncertain for long.",
+    "campaign": f"(c) Beyond the paper, its motivating case of k much larger than T: {CAMPAIGN_SIZE}. The paper's rule "
+    "scores all uncertain arms alike, and with large k nearly all arms are uncertain for long.",
     "cap": "(d) Beyond the paper: regret when B, the largest mean reward, is misjudged. C2UCB uses no B; its band is "
     "one standard error.",
 }
@@ -66,9 +56,7 @@ def write(reproduction: Reproduction, out: Path, seconds: float) -> Path:
     drawn = {
         "grouped": figures.regret_by_size(reproduction.of("grouped"), "(a) grouped type"),
         "uniform": figures.regret_by_size(reproduction.of("uniform"), "(b) uniform type"),
-        "campaign": figures.regret_by_round(
-            reproduction.campaign, f"(c) k = {CAMPAIGN_K} of {CAMPAIGN_ARMS:,} arms, T = {CAMPAIGN_ROUNDS}"
-        ),
+        "campaign": figures.regret_by_round(reproduction.campaign, f"(c) {CAMPAIGN_SIZE}"),
         "cap": cap_figure(reproduction),
     }
     for name, figure in drawn.items():
@@ -88,7 +76,7 @@ def cap_figure(reproduction: Reproduction) -> figures.Figure:
     lines = []
     for name in ("CappedC2UCB-paper", "CappedC2UCB"):
         points = [(f, r.mean, r.stderr) for f, r in reproduction.cap if r.policy == name and f is not None]
-        x, y, spread = (list(column) for column in zip(*points, strict=True))
+        x, y, spread = zip(*points, strict=True)
         lines.append(figures.Line(name, x, y, spread))
     (reference,) = (r for f, r in reproduction.cap if f is None)
     lines.append(figures.Line("C2UCB", x, [reference.mean] * len(x), [reference.stderr] * len(x), is_reference=True))
@@ -97,11 +85,12 @@ def cap_figure(reproduction: Reproduction) -> figures.Figure:
 
 def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
     protocol = reproduction.protocol
-    few = too_few_runs(reproduction)
     campaign = Standing.of("campaign", reproduction.campaign)
-    parts = [
-        *map(page.lead, ("Expected.", "Observed.", "Where armful differs."), verdict(reproduction)),
-        *([page.warning(f"{protocol.runs} runs leave questions open. {' '.join(few)} {RUNS_NEEDED}")] if few else []),
+    parts = list(map(page.lead, ("Expected.", "Observed.", "Where armful differs."), verdict(reproduction)))
+    if few := too_few_runs(reproduction):
+        unclear = f"{protocol.runs} runs leave questions open. {' '.join(few)} {RUNS_NEEDED}"
+        parts.append(page.paragraph(unclear, kind="warning"))
+    parts += [
         page.heading("What was run"),
         page.paragraph(
             "Takemura et al., Near-Optimal Regret Bounds for Contextual Combinatorial Semi-Bandits with Linear Payoff "
@@ -137,7 +126,7 @@ def _parts(reproduction: Reproduction, out: Path, seconds: float) -> list[str]:
             "The last bound is a derivation of armful's (docs/theory.md), unrefereed."
         ),
         bounds_table(reproduction),
-        page.heading(f"Figure (c) k = {CAMPAIGN_K}, T = {CAMPAIGN_ROUNDS}"),
+        page.heading(f"Figure (c) {CAMPAIGN_SIZE}"),
         page.image(out / "figure-campaign.svg", CAPTIONS["campaign"]),
         campaign.regret_table(),
         *campaign.differences(),
@@ -173,7 +162,7 @@ def findings(reproduction: Reproduction) -> list[str]:
         )
     campaign = {r.policy: r.mean for r in reproduction.campaign}
     sentences.append(
-        f"k = {CAMPAIGN_K} of {CAMPAIGN_ARMS:,} arms, T = {CAMPAIGN_ROUNDS}: the paper's rule lost "
+        f"{CAMPAIGN_SIZE}: the paper's rule lost "
         f"{campaign['CappedC2UCB-paper'] / campaign['CappedC2UCB']:.1f} times as much as `CappedC2UCB`."
     )
     by_factor = {(r.policy, f): r.mean for f, r in reproduction.cap}
@@ -205,11 +194,7 @@ def bounds_table(reproduction: Reproduction) -> str:
         setting: theory.Setting = {"k": k, "rounds": T, "n_features": d, "length": instance.length, "ridge": float(d)}
         norm = float(np.linalg.norm(instance.theta(T)))
         radius = theory.beta(t=T, k=k, n_features=d, noise=1.0, norm=norm, length=instance.length, ridge=d, delta=DELTA)
-        measured = {
-            (kind, name): next(r.mean for r in reproduction.of(kind, name) if r.k == k)
-            for kind in KINDS
-            for name in ("C2UCB", "CappedC2UCB")
-        }
+        measured = {(r.environment, r.policy): r.mean for r in reproduction.paper if r.k == k}
         rows.append(
             [
                 f"k = {k}, T = {T}",

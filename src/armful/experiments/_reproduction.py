@@ -18,6 +18,7 @@ ROUNDS_PER_K = 20
 B = PaperInstance.bound
 CAP_FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
 CAMPAIGN_ARMS, CAMPAIGN_K, CAMPAIGN_ROUNDS, CAMPAIGN_B = 5000, 500, 20, 1.0
+CAMPAIGN_SIZE = f"k = {CAMPAIGN_K} of {CAMPAIGN_ARMS:,} arms, T = {CAMPAIGN_ROUNDS}"
 
 Signs = tuple[int, ...]
 ALL_SIGNS: tuple[Signs, ...] = tuple(product((1, -1), repeat=4))
@@ -126,9 +127,7 @@ class Reproduction:
 
 def run(protocol: Protocol, folder: Path, *, workers: int, progress: Progress | None = None) -> Reproduction:
     """Run everything, or what is missing of it, and return the results."""
-    worst = {}
-    if protocol.worst_signs:
-        worst = _worst_signs(protocol, folder, workers, progress)
+    worst = _worst_signs(protocol, folder, workers, progress) if protocol.worst_signs else {}
     paper, campaign, cap = (
         run_cells(cells, folder, workers=workers, progress=progress)
         for cells in (protocol.paper_cells(worst), protocol.campaign_cells(), protocol.cap_cells())
@@ -143,11 +142,9 @@ def _worst_signs(
     """Return for each kind and policy the signs of the theta* with the largest mean regret."""
     cells = protocol.search_cells()
     results = run_cells(cells, folder, workers=workers, progress=progress)
-    worst: dict[tuple[str, str], tuple[float, Signs]] = {}
-    for cell, result in zip(cells, results, strict=True):
-        names, signs = (cell.environment, cell.policy), cell.environment_recipe.options["signs"]
-        worst[names] = max(worst.get(names, (float("-inf"), signs)), (result.mean, signs))
-    return {names: signs for names, (_, signs) in worst.items()}
+    signs = [cell.environment_recipe.options["signs"] for cell in cells]
+    rising = sorted(zip([result.mean for result in results], signs, cells, strict=True), key=lambda each: each[:2])
+    return {(cell.environment, cell.policy): signs for _, signs, cell in rising}  # the last ones stay
 
 
 def _paper_recipe(kind: str, signs: Signs) -> Recipe:

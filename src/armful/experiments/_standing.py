@@ -39,8 +39,7 @@ class Standing:
         for size in sizes:
             here = [r for r in results if (r.k, r.rounds) == size]
             behind |= {(r.policy, size): d for r, d in zip(here, behind_the_lowest(here), strict=True)}
-        last = [r for r in results if (r.k, r.rounds) == sizes[-1]]
-        order = [r.policy for r in sorted(last, key=lambda r: r.mean)]
+        order = sorted(dict.fromkeys(r.policy for r in results), key=lambda policy: by_size[policy, sizes[-1]].mean)
         return cls(environment, sizes, order, by_size, behind)
 
     def sentences(self) -> list[str]:
@@ -90,7 +89,7 @@ class Standing:
             "Regret beyond the lowest, run by run, with its interval: 95 % for all pairs of policies in a column at "
             "once. Where an interval includes 0, these runs do not tell the two apart."
         )
-        return [page.paragraph(note, note=True), page.table(["beyond the lowest", *self._columns()], rows)]
+        return [page.paragraph(note, kind="note"), page.table(["beyond the lowest", *self._columns()], rows)]
 
     def _columns(self) -> list[str]:
         return [size_name(*size) for size in self.sizes]

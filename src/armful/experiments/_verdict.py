@@ -31,11 +31,9 @@ def verdict(reproduction: Reproduction) -> list[str]:
 def observed(reproduction: Reproduction) -> str:
     """Return what was observed at the largest size for the paper's own policies."""
     k = max(reproduction.protocol.sizes)
-    of_paper = {
-        kind: [r for r in reproduction.of(kind) if r.k == k and r.policy != OURS] for kind in ("grouped", "uniform")
-    }
-    grouped_as_expected, grouped = _lowest_is_the_papers(of_paper["grouped"])
-    uniform_as_expected, uniform = _almost_the_same(of_paper["uniform"])
+    on_grouped, on_uniform = ([r for r in reproduction.of(kind) if r.k == k and r.policy != OURS] for kind in KINDS)
+    grouped_as_expected, grouped = _lowest_is_the_papers(on_grouped)
+    uniform_as_expected, uniform = _almost_the_same(on_uniform)
     begin = ("This was not observed", "Half of this was observed", "This was observed")[
         grouped_as_expected + uniform_as_expected
     ]
@@ -98,21 +96,14 @@ def too_few_runs(reproduction: Reproduction) -> list[str]:
 def _lowest_is_the_papers(results: Sequence[Result]) -> tuple[bool, str]:
     """Return whether the paper's rule lost least, or may have, and a sentence on it."""
     first, second = sorted(results, key=lambda result: result.mean)[:2]
-    n_pairs = len(results) * (len(results) - 1) // 2
     papers = next(result for result in results if result.policy == PAPERS_RULE)
+    rival = second if first is papers else first
+    clear = difference(papers, rival, n_pairs=len(results) * (len(results) - 1) // 2).is_clear
+    doubt = "" if clear else ", which these runs do not tell apart"
+    if rival is first:
+        return not clear, f"{code(rival.policy)} lost least, and the paper's rule {_times(papers, rival)}{doubt}"
     lost = plus_minus(papers.mean, papers.stderr)
-    if first is papers:
-        clear = difference(second, papers, n_pairs).is_clear
-        doubt = "" if clear else ", which these runs do not tell apart"
-        next_lost = f"{code(second.policy)} next, {_times(second, papers)}{doubt}"
-        return True, f"the paper's rule lost least, {lost}, and {next_lost}"
-    clear = difference(papers, first, n_pairs).is_clear
-    if clear:
-        return False, f"{code(first.policy)} lost least, and the paper's rule {_times(papers, first)}"
-    return True, (
-        f"{code(first.policy)} lost least, and the paper's rule {_times(papers, first)}, "
-        "which these runs do not tell apart"
-    )
+    return True, f"the paper's rule lost least, {lost}, and {code(rival.policy)} next, {_times(rival, papers)}{doubt}"
 
 
 def _almost_the_same(results: Sequence[Result]) -> tuple[bool, str]:
@@ -122,9 +113,8 @@ def _almost_the_same(results: Sequence[Result]) -> tuple[bool, str]:
     if others[-1].mean <= ALIKE * lowest.mean:
         most = others[-1].mean / lowest.mean
         return True, f"all {len(others)} policies but epsilon-greedy lost at most {most:.2f} times the lowest"
-    beside = [r for r in others if r is not lowest]
+    worst, beside = others[-1], [r for r in others if r is not lowest]
     alike = [r for r in beside if r.mean <= ALIKE * lowest.mean]
-    worst = others[-1]
     return False, (
         f"{code(lowest.policy)} lost least, {len(alike) or 'none'} of the {len(beside)} others but epsilon-greedy at "
         f"most {ALIKE} times as much, and {code(worst.policy)} {_times(worst, lowest)}"

@@ -246,10 +246,7 @@ def file_name(name: str) -> str:
 def _sizes(entries: Any) -> list[tuple[int, int]]:
     if not isinstance(entries, list):
         raise ValueError(f"sizes must be a list like [{{ k = 5, rounds = 100 }}], got {entries!r}")
-    return [_size(entry) for entry in entries]
-
-
-def _size(entry: Any) -> tuple[int, int]:
-    if not isinstance(entry, dict) or set(entry) != {"k", "rounds"}:
-        raise ValueError(f"each of sizes must be like {{ k = 5, rounds = 100 }}, got {entry!r}")
-    return entry["k"], entry["rounds"]
+    for entry in entries:
+        if not isinstance(entry, dict) or set(entry) != {"k", "rounds"}:
+            raise ValueError(f"each of sizes must be like {{ k = 5, rounds = 100 }}, got {entry!r}")
+    return [(entry["k"], entry["rounds"]) for entry in entries]

@@ -39,7 +39,6 @@ class Runner(Protocol):
         (int, Result)
             The index of a cell and its result, in the order in which they finish.
         """
-        ...
 
 
 def run_cell(cell: Cell) -> Result:
@@ -96,9 +95,9 @@ def run_cells(
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{cell.key()}.json" for cell in cells]
     results = {i: result for i, path in enumerate(paths) if (result := cell_file.load(cells[i], path))}
+    report = progress or (lambda _: None)
     for _ in results:
-        if progress:
-            progress(None)
+        report(None)
     missing: dict[Path, list[int]] = {}
     for i, path in enumerate(paths):
         if i not in results:
@@ -109,8 +108,7 @@ def run_cells(
             cell_file.save(result, cells[same[0]], path)
             for i in same:
                 results[i] = replace(result, environment=cells[i].environment, policy=cells[i].policy)
-                if progress:
-                    progress(results[i])
+                report(results[i])
     return [results[i] for i in range(len(cells))]
 
 

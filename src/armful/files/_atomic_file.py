@@ -78,7 +78,7 @@ def replacing(path: Path) -> Iterator[PartFile]:
     target = real_target(path)
     part = None
     try:
-        _remove_abandoned(target)
+        remove_abandoned_parts(target)
         part = _create_part_file(target)
         try:
             yield part
@@ -209,7 +209,7 @@ def _remove(part: PartFile) -> None:
     part.close()
 
 
-def _remove_abandoned(target: Path) -> None:
+def remove_abandoned_parts(target: Path) -> None:
     """Remove part files of the same target whose lock nobody holds: their processes were killed."""
     pattern = re.compile(re.escape(_prefix(target)) + r"\.\d+\.\d+\.[0-9a-f]{8}\.part")
     with suppress(OSError):  # a folder that may be written to and not read

@@ -30,11 +30,9 @@ class Learner(Protocol):
 
     def choose(self, X: FloatArray, constraint: Constraint, /) -> Choice:
         """Return a set of rows of `X` that the constraint allows."""
-        ...
 
     def learn(self, features: FloatArray, rewards: FloatArray, /) -> None:
         """Learn from the rewards of the chosen arms."""
-        ...
 
 
 def simulate(
@@ -145,7 +143,7 @@ def run_alone(
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Yield worker processes with BLAS at one thread each, so that they do not compete for the cores."""
     limits = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    before = {name: os.environ.get(name) for name in limits}
+    before = {name: os.environ[name] for name in limits if name in os.environ}
     others = set(multiprocessing.active_children())
     os.environ.update(limits)  # BLAS reads them when a worker starts
     try:
@@ -166,11 +164,9 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
                     worker.terminate()
                 raise
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in limits:
+            os.environ.pop(name, None)
+        os.environ.update(before)
 
 
 def _end_with_the_parent() -> None:

@@ -6,7 +6,8 @@ import sys
 import tempfile
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,18 +43,34 @@ def build(
     checks.one_of("dtype", dtype, ("float32", "float64"))
     _refuse_target(path)
     rows = open_source(source, id=id, columns=columns, dialect=dialect)
-    with replacing(path) as part, _TableWriter(part, rows.n_features, dtype) as writer:
-        part.needs = (rows.total or 0) * rows.n_features * np.dtype(dtype).itemsize
-        bad_rows = _BadRows(rows.columns)
+    with writing(path, rows.n_features, rows.columns, dtype=dtype, total=rows.total) as append:
         show = progress and sys.stderr.isatty()
         with progress_bar(f"building {path.name}", rows.total, show=show) as advance:
             for block in rows.blocks:
-                X = _as_stored(block.X, dtype)
-                if bad_rows.none_so_far(block, X):
-                    writer.append(X, block.ids)
-                advance(len(X), "")
+                append(block)
+                advance(len(block.X), "")
+
+
+@contextmanager
+def writing(
+    path: Path, n_features: int, columns: list[str] | None, *, dtype: str, total: int | None = None
+) -> Iterator[Callable[[Block], None]]:
+    """Give a function that appends a block of rows; the table replaces the file at `path` when all are there.
+
+    total: the number of rows, if it is known, for the message of a full disk.
+    """
+    with replacing(path) as part, _TableWriter(part, n_features, dtype) as writer:
+        part.needs = (total or 0) * n_features * np.dtype(dtype).itemsize
+        bad_rows = _BadRows(columns)
+
+        def append(block: Block) -> None:
+            X = _as_stored(block.X, dtype)
+            if bad_rows.none_so_far(block, X):
+                writer.append(X, block.ids)
+
+        yield append
         bad_rows.refuse()
-        writer.finish(rows.columns)
+        writer.finish(columns)
 
 
 def _as_stored(X: NDArray[Any], dtype: str) -> NDArray[Any]:

@@ -53,7 +53,7 @@ def read_csv(
             convert_options=csv.ConvertOptions(column_types=types, **options),
         )
 
-    _refuse_header(file, name, dialect.delimiter)
+    refuse_header(file, name, dialect.delimiter)
     types = {"id" if id is None else id: pa.string()}
     with readable_errors(name, "CSV"):
         schema = reader(types).schema
@@ -76,7 +76,7 @@ def _guarded(rows: Any, name: str) -> Iterator[Any]:
         yield from rows
 
 
-def _refuse_header(file: FileStamp, name: str, delimiter: str) -> None:
+def refuse_header(file: FileStamp, name: str, delimiter: str) -> None:
     """Raise if there are no rows, or if the header is one column by this delimiter and several by another."""
     with readable_errors(name, "CSV"), file.system.open_input_stream(file.path) as stream:
         lines = stream.read(HEADER).splitlines()
@@ -85,7 +85,7 @@ def _refuse_header(file: FileStamp, name: str, delimiter: str) -> None:
     if lines[0].startswith((b"\xff\xfe", b"\xfe\xff")):  # UTF-16
         raise FileFormatError(f"{name} is not UTF-8: save it as UTF-8")
     if len(lines) == 1 and len(lines[0]) < HEADER - 2:
-        raise ValueError(f"{name} holds no rows, and a table needs one arm at least")
+        raise ValueError(f"{name} holds no rows")
     header = lines[0].decode(errors="replace")
     other = [mark for mark in SEPARATORS if mark in header]
     if other and delimiter not in header:

@@ -91,11 +91,19 @@ def _parquet_below(system: Any, path: str, name: str) -> list[Any]:
     return sorted(found, key=lambda entry: str(entry.path))
 
 
-def open_parquet(file: FileStamp) -> Any:
-    """Return an open Parquet file, to be read some rows at a time."""
+def open_parquet(file: FileStamp, *, read_dictionary: Sequence[str] = ()) -> Any:
+    """Return an open Parquet file, to be read some rows at a time.
+
+    read_dictionary: columns of texts to be read as a dictionary.
+    """
     from pyarrow import parquet  # noqa: PLC0415
 
-    return parquet.ParquetFile(file.system.open_input_file(file.path), pre_buffer=False, buffer_size=COLUMN_BUFFER)
+    return parquet.ParquetFile(
+        file.system.open_input_file(file.path),
+        pre_buffer=False,
+        buffer_size=COLUMN_BUFFER,
+        read_dictionary=list(read_dictionary),
+    )
 
 
 def select_columns(
@@ -104,7 +112,7 @@ def select_columns(
     """Return the columns to read of Parquet files, which must have the same ones, and the metadata of each file."""
     metadatas, first = [], None
     for file in files:
-        schema, metadata = _schema_and_metadata(file)
+        schema, metadata = schema_and_metadata(file)
         if first is None:
             first, selection = schema, ColumnSelection.of(schema, file.path, id, columns)
         elif columns is None and set(feature_columns(schema)) != set(feature_columns(first)):
@@ -120,7 +128,8 @@ def select_columns(
     return selection, metadatas
 
 
-def _schema_and_metadata(file: FileStamp) -> tuple[Any, Any]:
+def schema_and_metadata(file: FileStamp) -> tuple[Any, Any]:
+    """Return the Arrow schema of a Parquet file, and its metadata; raise FileFormatError if it is something else."""
     with readable_errors(file.path, "Parquet"):
         try:
             with open_parquet(file) as opened:

@@ -81,7 +81,7 @@ def _column_indices(names: list[str] | None, columns: list[str]) -> list[int]:
 
 def _from_stream(source: Any, id: str | None, columns: Sequence[str] | None) -> Source:
     pa = import_pyarrow()
-    name, what, total = f"the {type(source).__name__}", "an Arrow stream", _length(source)
+    name, what, total = f"the {type(source).__name__}", "an Arrow stream", stream_length(source)
     with readable_errors(name, what):
         try:
             # A reader of pyarrow's own, asked directly, lets through the exceptions of the Python code behind it.
@@ -98,7 +98,7 @@ def _from_stream(source: Any, id: str | None, columns: Sequence[str] | None) -> 
     return _from_batches(batches(), selection, total)
 
 
-def _length(source: Any) -> int | None:
+def stream_length(source: Any) -> int | None:
     """Return the number of rows if that is free; None for a result of DuckDB, whose stream a query would end."""
     if type(source).__module__.partition(".")[0] in ("pandas", "polars"):
         return len(source)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from armful.checks import FloatArray, IntArray
-from armful.constraints import Constraint, Ranks
+from armful.constraints import Constraint, RankedConstraint
 from armful.constraints.ranked import goes_by_rank
 from armful.randomness import draw_key
 from armful.testing._expectations import expect_close, expect_refusal
@@ -160,8 +160,7 @@ class ConstraintContract:
 
     def test_many_rows_at_once_are_answered_as_one_by_one(self) -> None:
         for seed, (constraint, n_arms, _) in enumerate(self._instances()):
-            rng = np.random.default_rng(seed)
-            rows = np.stack([kind(rng, n_arms) for kind in (_signed, _tied, _zero, _tied, _huge)])
+            rows = np.stack(list(_kinds_of_scores(np.random.default_rng(seed), n_arms)))
             indices, values = constraint.best_each(rows, [np.random.default_rng([seed, i]) for i in range(len(rows))])
             for i, row in enumerate(rows):
                 alone = constraint.best(row, rng=np.random.default_rng([seed, i]))
@@ -188,8 +187,8 @@ class ConstraintContract:
     def _questions(self) -> Iterator[tuple[Instance, FloatArray, Generator]]:
         for seed, instance in enumerate(self._instances()):
             rng = np.random.default_rng([seed, 1])
-            for kind in (_signed, _positive, _negative, _tied, _zero, _huge, _tiny, _of_all_sizes):
-                yield instance, kind(rng, instance.n_arms), rng
+            for scores in _kinds_of_scores(rng, instance.n_arms):
+                yield instance, scores, rng
 
 
 class RankedConstraintContract(ConstraintContract):
@@ -207,8 +206,8 @@ class RankedConstraintContract(ConstraintContract):
     """
 
     def test_ranks_are_complete(self) -> None:
-        for constraint, ranks, n_arms in self._ranked():
-            what = f"the ranks of {constraint!r}"
+        for constraint, n_arms, _ in self._instances():
+            what, ranks = f"the ranks of {constraint!r}", self._ranked(constraint).ranks
             assert 0 <= ranks.low <= ranks.high, f"{what} ask for {ranks.low} to {ranks.high} arms"
             assert ranks.high == constraint.k, f"{what} allow {ranks.high} arms, k is {constraint.k}"
             if not ranks.levels:
@@ -223,10 +222,9 @@ class RankedConstraintContract(ConstraintContract):
                 assert (level.lower <= level.upper).all(), f"{what}: {level.lower} is above {level.upper}"
 
     def test_the_best_set_of_all_arms_is_found_from_partitions(self) -> None:
-        for (constraint, n_arms, _), scores, rng in self._questions():
-            assert goes_by_rank(constraint), f"{constraint!r} has no ranks"
-            key, ranks = draw_key(rng), constraint.ranks
-            best = constraint.best_among(scores, key)
+        for (instance, n_arms, _), scores, rng in self._questions():
+            key, constraint = draw_key(rng), self._ranked(instance)
+            best, ranks = constraint.best_among(scores, key), constraint.ranks
             partition, left = rng.integers(0, 3, n_arms), []
             for arms in (np.flatnonzero(partition == i) for i in range(3)):
                 kept, thresholds = ranks.reduce(arms, scores[arms], key)
@@ -242,17 +240,15 @@ class RankedConstraintContract(ConstraintContract):
 
     def test_one_key_breaks_ties_in_best_and_in_best_among(self) -> None:
         for (constraint, _, _), scores, _ in self._questions():
-            assert goes_by_rank(constraint), f"{constraint!r} has no ranks"
             at_once = constraint.best(scores, rng=np.random.default_rng(0)).indices
-            among = constraint.best_among(scores, draw_key(np.random.default_rng(0))).indices
+            among = self._ranked(constraint).best_among(scores, draw_key(np.random.default_rng(0))).indices
             assert np.array_equal(at_once, among), (
                 f"{constraint!r} on {scores}: {at_once} by best, {among} by best_among"
             )
 
-    def _ranked(self) -> Iterator[tuple[Constraint, Ranks, int]]:
-        for constraint, n_arms, _ in self._instances():
-            assert goes_by_rank(constraint), f"{constraint!r} has no ranks"
-            yield constraint, constraint.ranks, n_arms
+    def _ranked(self, constraint: Constraint) -> RankedConstraint:
+        assert goes_by_rank(constraint), f"{constraint!r} has no ranks"
+        return constraint
 
 
 def _subsets(n_arms: int) -> Iterator[IntArray]:
@@ -260,33 +256,12 @@ def _subsets(n_arms: int) -> Iterator[IntArray]:
     return (np.array(members, dtype=np.int64) for members in chain.from_iterable(sizes))
 
 
-def _signed(rng: Generator, n: int) -> FloatArray:
-    return rng.standard_normal(n)
-
-
-def _positive(rng: Generator, n: int) -> FloatArray:
-    return rng.random(n) + 0.1
-
-
-def _negative(rng: Generator, n: int) -> FloatArray:
-    return -rng.random(n) - 0.1
-
-
-def _tied(rng: Generator, n: int) -> FloatArray:
-    return rng.integers(-1, 2, n).astype(np.float64)
-
-
-def _zero(_: Generator, n: int) -> FloatArray:
-    return np.zeros(n)
-
-
-def _huge(rng: Generator, n: int) -> FloatArray:
-    return rng.standard_normal(n) * 2.0**255
-
-
-def _tiny(rng: Generator, n: int) -> FloatArray:
-    return rng.standard_normal(n) * 2.0**-255
-
-
-def _of_all_sizes(rng: Generator, n: int) -> FloatArray:
-    return rng.standard_normal(n) * 2.0 ** rng.integers(-20, 20, n)
+def _kinds_of_scores(rng: Generator, n: int) -> Iterator[FloatArray]:
+    """Yield `(n,)` scores of every kind: of both signs and one, tied, and of very different sizes."""
+    yield rng.standard_normal(n)
+    yield rng.random(n) + 0.1
+    yield -rng.random(n) - 0.1
+    yield rng.integers(-1, 2, n).astype(np.float64)
+    yield np.zeros(n)
+    for scale in (2.0**255, 2.0**-255, 2.0 ** rng.integers(-20, 20, n)):
+        yield rng.standard_normal(n) * scale

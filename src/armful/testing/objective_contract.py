@@ -1,6 +1,7 @@
 """The tests that every objective passes: what the theory of the general problem assumes, on random instances."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.random import Generator
@@ -99,12 +100,10 @@ class ObjectiveContract:
                     if not math.isnan(answer.ratio):
                         assert answer.value >= answer.ratio * most - 1e-9, f"{answer}, the best value is {most}"
 
-    def _instances(self) -> list[tuple[Objective, FloatArray, FloatArray, IntArray, Generator]]:
-        instances = []
+    def _instances(self) -> Iterator[tuple[Objective, FloatArray, FloatArray, IntArray, Generator]]:
         for seed in range(self.instances):
             rng = np.random.default_rng(seed)
             X = rng.standard_normal((self.n_arms, self.n_features))
             members = rng.permutation(self.n_arms)[: rng.integers(1, self.n_arms)]
             objective = self.objective(self.n_arms, rng)
-            instances.append((objective, rng.standard_normal(self.n_arms), X, members.astype(np.int64), rng))
-        return instances
+            yield objective, rng.standard_normal(self.n_arms), X, members.astype(np.int64), rng

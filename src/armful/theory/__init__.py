@@ -6,9 +6,6 @@ The names are the same everywhere. `radius` is alpha_T, the last and largest rad
 theta*: with probability at least 1 - delta, for a radius that never decreases.
 """
 
-from typing import TYPE_CHECKING, NoReturn
-
-from armful._signatures import missing_name
 from armful.theory.bounds import (
     Setting,
     c2ucb_bound,
@@ -40,8 +37,3 @@ __all__ = [
     "lower_bound_order",
     "regret_certificate",
 ]
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> NoReturn:
-        raise missing_name(__name__, name, __all__)

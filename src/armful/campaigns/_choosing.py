@@ -1,0 +1,194 @@
+"""Choosing one round: who is picked from each share of people, and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armful.campaigns._allowed import NOBODY, Allowed, allowed_sets
+from armful.campaigns._customers import Customers
+from armful.campaigns.holdout import CHOSEN, HOLDOUT, SHARES, uniforms
+from armful.campaigns.settings import Settings
+from armful.checks import FloatArray, IntArray
+from armful.ledger import ChosenArms
+from armful.model import RidgeState
+from armful.model._pending import with_pending
+from armful.policies import Policy
+from armful.policies.choice import Choice
+
+MOST_FOR_PRICES = 200_000
+"""Customers up to which the price of each quota is computed, which takes about 20 further choices."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Picked:
+    """Who is on the list of a round, and what is recorded of it."""
+
+    arms: ChosenArms
+    details: Mapping[str, Any]
+
+
+def choose_round(
+    customers: Customers,
+    settings: Settings,
+    policy: Policy,
+    state: RidgeState,
+    pending: NDArray[np.float32],
+    number: int,
+) -> Picked:
+    """Return who is picked in a round.
+
+    Parameters
+    ----------
+    customers : Customers
+        All customers of the round.
+    settings : Settings
+        What may be chosen.
+    policy : Policy
+        Seeded for this round; what it knows is replaced.
+    state : RidgeState
+        What has been learned.
+    pending : ndarray, shape (m, n_features)
+        The features of those whose outcome may still come. They count as learned for the widths, so that rounds
+        before the first outcomes do not ask the same again.
+    number : int
+        The number of the round.
+    """
+    rng = np.random.default_rng([settings.seed, number])
+    allowed = allowed_sets(customers, settings, offset=float(rng.random()))
+    policy.state = with_pending(state, pending) if len(pending) else state
+    parts, details = (
+        [],
+        dict[str, Any](
+            population=customers.population, n_customers=customers.shares.size, n_excluded=int(customers.excluded.sum())
+        ),
+    )
+    for share, sets in allowed.items():
+        if share == HOLDOUT:
+            parts.append(_by_house_rule(customers, settings, sets, state, number, rng))
+            continue
+        choice = _choose(policy, customers, sets)
+        parts.append(_by_policy(customers, sets, share, choice, state))
+        if share == CHOSEN and choice is not None:
+            details["exploring"] = _exploring(customers, sets, choice, state, rng)
+            details["prices"] = _prices(choice) if customers.shares.size <= MOST_FOR_PRICES else []
+    return Picked(arms=_joined(parts), details=details)
+
+
+def _choose(policy: Policy, customers: Customers, sets: Allowed) -> Choice | None:
+    if sets.constraint is None:
+        return None
+    if sets.candidates is None:
+        return policy.choose(customers.table, sets.constraint)
+    return policy.choose(customers.table.take(sets.candidates), sets.constraint)
+
+
+def _exploring(
+    customers: Customers, sets: Allowed, choice: Choice, state: RidgeState, rng: np.random.Generator
+) -> float:
+    """Return the fraction of the chosen who are not in the best set by the estimate alone, which is read in float32."""
+    assert sets.constraint is not None
+    theta = state.theta.astype(np.float32)
+    if sets.candidates is None:
+        table = customers.table
+        means = np.concatenate([table.rows(block.start, block.stop) @ theta for block in table.blocks])
+    else:
+        means = customers.table.take(sets.candidates) @ theta
+    best = sets.constraint.best(means.astype(np.float64), rng=rng).indices
+    return float(1 - np.isin(choice.indices, best).mean())
+
+
+def _by_policy(customers: Customers, sets: Allowed, share: int, choice: Choice | None, state: RidgeState) -> ChosenArms:
+    """Return those whom the policy picked, the highest score first, after those who are required."""
+    required = _arms(customers, sets.required, share, state)
+    if choice is None:
+        return required
+    order = np.argsort(-choice.scores, kind="stable")
+    indices = choice.indices if sets.candidates is None else sets.candidates[choice.indices]
+    picked = _arms(customers, indices[order], share, state, choice=choice, order=order)
+    return _joined([required, picked]) if sets.required.size else picked
+
+
+def _by_house_rule(
+    customers: Customers, settings: Settings, sets: Allowed, state: RidgeState, number: int, rng: np.random.Generator
+) -> ChosenArms:
+    """Return those of the holdout whom the house rule picks: a random draw, or the highest of a column of scores."""
+    people = np.flatnonzero(customers.shares == HOLDOUT)
+    scores = np.zeros(customers.shares.size)
+    draw = customers.scores is None
+    if customers.scores is None:
+        scores[people] = uniforms(customers.ids_at(people), f"{settings.name} round {number}")
+    else:
+        scores[people] = customers.scores[people]
+    indices, probabilities = sets.required, np.full(sets.required.size, np.nan)
+    if sets.constraint is not None:
+        candidates = np.arange(scores.size) if sets.candidates is None else sets.candidates
+        best = candidates[sets.constraint.best(scores[candidates], rng=rng).indices]
+        best = best[np.argsort(-scores[best], kind="stable")]
+        indices = np.concatenate([indices, best])
+        known = np.full(best.size, np.nan)
+        if draw and sets.probabilities is not None:
+            free = people[~customers.excluded[people]]
+            known = sets.probabilities[np.searchsorted(free, best)]
+        probabilities = np.concatenate([probabilities, known])
+    return _arms(customers, indices, HOLDOUT, state, probabilities=probabilities)
+
+
+def _arms(
+    customers: Customers,
+    indices: IntArray,
+    share: int,
+    state: RidgeState,
+    *,
+    choice: Choice | None = None,
+    order: IntArray | None = None,
+    probabilities: FloatArray | None = None,
+) -> ChosenArms:
+    """Return customers as the ledger records them; choice, order: if a policy chose them, and their order in it."""
+    X = customers.table.take(indices)
+    n = indices.size
+    by_policy = choice is not None
+    return ChosenArms(
+        ids=customers.ids_at(indices),
+        positions=np.arange(n),
+        shares=np.full(n, SHARES[share]),
+        predicted=choice.mean[order] if choice is not None else state.mean(X),
+        bonus=choice.bonus[order] if choice is not None else np.zeros(n),
+        capped=choice.capped[order] if choice is not None else np.zeros(n, dtype=bool),
+        probabilities=np.full(n, np.nan) if by_policy or probabilities is None else probabilities,
+        features=X.astype(np.float32),
+        groups={
+            column: np.array(groups.labels, dtype=np.str_)[groups.of_arm[indices]]
+            for column, groups in customers.groups.items()
+        },
+    )
+
+
+def _joined(parts: list[ChosenArms]) -> ChosenArms:
+    """Return the arms of several parts; positions count on within a share."""
+    shares = np.concatenate([part.shares for part in parts])
+    positions = np.zeros(shares.size, dtype=np.int64)
+    for share in SHARES:
+        positions[shares == share] = np.arange((shares == share).sum())
+    return ChosenArms(
+        ids=np.concatenate([part.ids for part in parts]),
+        positions=positions,
+        shares=shares,
+        predicted=np.concatenate([part.predicted for part in parts]),
+        bonus=np.concatenate([part.bonus for part in parts]),
+        capped=np.concatenate([part.capped for part in parts]),
+        probabilities=np.concatenate([part.probabilities for part in parts]),
+        features=np.concatenate([part.features for part in parts]),
+        groups={column: np.concatenate([part.groups[column] for part in parts]) for column in parts[0].groups},
+    )
+
+
+def _prices(choice: Choice) -> list[dict[str, Any]]:
+    """Return what each limit that binds costs: by how much the value of the set would rise if it were one looser."""
+    return [
+        {"limit": str(price["limit"]), "price": float(price["price"])}
+        for price in choice.explain().prices
+        if NOBODY not in str(price["limit"])
+    ]

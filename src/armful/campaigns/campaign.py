@@ -1,0 +1,388 @@
+"""A campaign: choose a round, learn its outcomes, see where it stands."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from armful import __version__
+from armful.campaigns import _outcomes as outcomes_file
+from armful.campaigns._believed import coefficients
+from armful.campaigns._choosing import choose_round
+from armful.campaigns._customers import fit_recipe
+from armful.campaigns._eligible import customers_of_round
+from armful.campaigns._fold import Folded, fold, read_round
+from armful.campaigns._lists import list_path, publish, refuse_target, remove_from_list
+from armful.campaigns._opening import open_store
+from armful.campaigns._plan_records import PlanResult
+from armful.campaigns._plan_sample import plan_campaign
+from armful.campaigns._records import RoundRecord
+from armful.campaigns._results import Forgotten, Learned, Round, Status
+from armful.campaigns._standing import learning_notes, recipe_notes, round_status, status_notes
+from armful.campaigns._workspace import is_in_use, remove_abandoned, workspace
+from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.settings import Settings
+from armful.errors import LedgerError
+from armful.ledger import Ledger, RoundInfo
+from armful.policies import Policy
+
+Clock = Callable[[], datetime]
+
+
+class Campaign:
+    """A campaign in a folder, or in a store: rounds that are chosen, outcomes that come later, a model that learns.
+
+    Everything durable is in the ledger. The model is a fold over it, so a campaign can be opened, killed and opened
+    again at any time, and several programs may use one.
+
+    Parameters
+    ----------
+    settings : Settings
+        From `campaign.toml`.
+    ledger : Ledger
+        Opened for the campaign of that name.
+    folder : Path or None
+        Where lists and reports are written; None for the current folder.
+    now : callable, optional
+        Returns the current time, with a time zone.
+
+    Examples
+    --------
+    >>> with Campaign.open("autumn") as campaign:              # doctest: +SKIP
+    ...     chosen = campaign.choose("customers.parquet")
+    ...     campaign.learn("outcomes.csv")
+    """
+
+    def __init__(self, settings: Settings, ledger: Ledger, folder: Path | None, now: Clock | None = None) -> None:
+        self.settings, self.ledger, self.folder = settings, ledger, folder
+        self._clock: Clock = now or (lambda: datetime.now(UTC))
+
+    @classmethod
+    def open(cls, where: str | os.PathLike[str], *, name: str | None = None, now: Clock | None = None) -> Self:
+        """Open a campaign.
+
+        Parameters
+        ----------
+        where : path or str
+            A folder with `campaign.toml`, or the URL of a store. From a URL the settings are those of the last round.
+        name : str, optional
+            With a URL of several campaigns: which one.
+        now : callable, optional
+            Returns the current time, with a time zone; for catching up on past rounds and for tests.
+
+        Returns
+        -------
+        Campaign
+
+        Raises
+        ------
+        SettingsError
+            If `campaign.toml` has mistakes; all are listed.
+        LedgerError
+            If the store cannot be opened.
+        """
+        settings, ledger, folder = open_store(where, name)
+        return cls(settings, ledger, folder, now)
+
+    def close(self) -> None:
+        """Close the store."""
+        self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Campaign({self.settings.name!r}, {len(self.ledger.rounds())} rounds)"
+
+    def now(self) -> datetime:
+        """Return the current time, by the clock that the campaign was opened with."""
+        moment = self._clock()
+        if moment.tzinfo is None:
+            raise ValueError(f"now must return a time with a time zone, got {moment}; datetime.now(UTC) has one")
+        return moment
+
+    @cached_property
+    def _recipe(self) -> FeatureRecipe | None:
+        return None if self.ledger.recipe is None else FeatureRecipe.from_json(self.ledger.recipe)
+
+    @property
+    def recipe(self) -> FeatureRecipe | None:
+        """How columns become features, frozen at the first round; None before."""
+        if self._recipe is None:
+            del self._recipe  # another program may have chosen the first round meanwhile
+        return self._recipe
+
+    def policy(self, *, seed: int | None = None) -> Policy:
+        """Return the policy with all that has been learned.
+
+        Raises
+        ------
+        ValueError
+            If no round has been chosen yet.
+        """
+        recipe = self._frozen_recipe()
+        policy = self.settings.policy.make(recipe.n_features, self.settings.seed if seed is None else seed)
+        policy.state = self._folded(policy).state
+        return policy
+
+    def choose(
+        self,
+        source: Any,
+        *,
+        key: str | None = None,
+        out: str | os.PathLike[str] | None = None,
+        dry_run: bool = False,
+        progress: bool = False,
+        transformer: Any = None,
+    ) -> Round:
+        """Choose the next round from a file of customers, and write its list.
+
+        A round is there as a whole or not at all. If a command was stopped after its round was recorded and before
+        its list was written, the next call without a key returns that round.
+
+        Parameters
+        ----------
+        source : path, list of paths, DataFrame or Arrow table
+            The customers, as they are now.
+        key : str, optional
+            A name for the round: choosing again with the same key returns the same round.
+        out : path, optional
+            A further file for the list.
+        dry_run : bool
+            Choose, but record nothing, and write the list to `out` only.
+        progress : bool
+            Whether to draw progress bars on standard error.
+        transformer : scikit-learn transformer, optional
+            In the first round: makes the features instead of the settings' columns.
+
+        Returns
+        -------
+        Round
+
+        Raises
+        ------
+        ValueError
+            If the file cannot be used, or no allowed set exists (`InfeasibleError`). Nothing is changed then.
+        LedgerError
+            If the round cannot be recorded, or another program chose one meanwhile. Nothing is changed then.
+        """
+        if out is not None:
+            refuse_target(Path(out))
+        folder = None if dry_run else self.folder or Path(self.settings.name)
+        known = self._round_to_return(key, dry_run)
+        if known is not None:
+            return publish(known, self.ledger.chosen(known.number), folder, out, repeated=True)
+        last = self.ledger.last_round()
+        number = 1 if last is None else last.number + 1
+        recipe = self.recipe or fit_recipe(source, self.settings, transformer, progress=progress)
+        policy = self.settings.policy.make(recipe.n_features, np.random.default_rng([self.settings.seed, number, 1]))
+        folded = self._folded(policy)
+        with workspace(self.folder) as work:
+            customers = customers_of_round(
+                source, self.settings, recipe, self.ledger, number, work / "customers.table", progress=progress
+            )
+            picked = choose_round(customers, self.settings, policy, folded.state, folded.pending, number)
+            details = {**picked.details, "source": _name_of(source), "version": __version__}
+            chosen_at = self.now()
+            closes_at = chosen_at + self.settings.outcomes.window
+            if dry_run:
+                info = RoundInfo(
+                    id=0, number=number, key=key, chosen_at=chosen_at, closes_at=closes_at, details=details
+                )
+                return publish(info, picked.arms, None, out, notes=["nothing was recorded"])
+            info = self.ledger.add_round(
+                number=number,
+                key=key,
+                chosen_at=chosen_at,
+                closes_at=closes_at,
+                details=details,
+                chosen=picked.arms,
+                settings=self.settings.text,
+                recipe=recipe.to_json(),
+            )
+            return publish(info, picked.arms, folder, out, notes=recipe_notes(recipe) if number == 1 else [])
+
+    def learn(
+        self,
+        outcomes: Any,
+        *,
+        id: str | None = None,
+        reward: str | None = None,
+        round: str | None = None,
+        time: str | None = None,
+        progress: bool = False,
+    ) -> Learned:
+        """Record outcomes: late, partial, repeated and corrected ones. The same file again changes nothing.
+
+        Parameters
+        ----------
+        outcomes : path, DataFrame or Arrow table
+            One row for each outcome.
+        id, reward, round, time : str, optional
+            The columns, if they are not those of the settings.
+        progress : bool
+            Whether to draw a progress bar on standard error.
+
+        Returns
+        -------
+        Learned
+
+        Raises
+        ------
+        ValueError
+            If the file cannot be used; the message names the row. Nothing is changed then.
+        """
+        self._frozen_recipe()
+        usual = self.settings.outcomes
+        columns = replace(
+            usual, id=id or usual.id, reward=reward or usual.reward, round=round or usual.round, time=time or usual.time
+        )
+        rows = outcomes_file.read_outcomes(outcomes, columns, self.settings.delimiter, progress=progress)
+        now = self.now()
+        matched = outcomes_file.match(rows, self.ledger, columns, now)
+        counts = self.ledger.add_rewards(matched.rounds, matched.ids, matched.rewards, now)
+        folded = self._folded(self.settings.policy.make(self._frozen_recipe().n_features, self.settings.seed))
+        return Learned(
+            n_rows=rows.n_rows,
+            matched=matched.ids.size,
+            new=counts.new,
+            repeated=counts.repeated,
+            corrected=counts.corrected,
+            never_chosen=matched.never_chosen,
+            outside_window=matched.outside_window,
+            duplicates=matched.duplicates,
+            empty=rows.empty,
+            outstanding=sum(round_status(record).outstanding for record in self.records()),
+            rounds_learned=folded.rounds,
+            notes=learning_notes(self.settings),
+        )
+
+    def status(self) -> Status:
+        """Return where the campaign stands: its rounds, what is outstanding, what the model believes."""
+        rounds = [round_status(record) for record in self.records()]
+        recipe = self.recipe
+        if recipe is None:
+            notes = ["no round has been chosen yet"]
+            return Status(
+                name=self.settings.name, rounds=[], n_observations=0.0, outstanding=0, coefficients=[], notes=notes
+            )
+        policy = self.policy()
+        return Status(
+            name=self.settings.name,
+            rounds=rounds,
+            n_observations=float(policy.state.n),
+            outstanding=sum(each.outstanding for each in rounds),
+            coefficients=coefficients(policy, recipe.names),
+            notes=status_notes(rounds),
+        )
+
+    def plan(
+        self,
+        *,
+        rounds: int = 8,
+        every: timedelta = timedelta(days=7),
+        base_rate: float | None = None,
+        progress: bool = False,
+    ) -> PlanResult:
+        """Simulate the campaign on its own customers: what it can learn and show before it is launched.
+
+        Parameters
+        ----------
+        rounds : int, default 8
+            How many rounds are planned.
+        every : timedelta
+            The time from one round to the next, a week if not given.
+        base_rate : float, optional
+            The mean reward of a contact chosen at random; a tenth of the cap if not given.
+        progress : bool
+            Whether to draw progress bars on standard error.
+
+        Returns
+        -------
+        PlanResult
+        """
+        return plan_campaign(
+            self.settings, self.recipe, rounds=rounds, every=every, base_rate=base_rate, progress=progress
+        )
+
+    def records(self) -> Iterator[RoundRecord]:
+        """Yield each round with its people and their outcomes so far."""
+        now = self.now()
+        for info in self.ledger.rounds():
+            yield read_round(self.ledger, self.settings, info, now)
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> Path:
+        """Write the report, one HTML file that needs nothing else, and return its path.
+
+        Parameters
+        ----------
+        path : path, optional
+            By default `report.html` in the campaign's folder.
+        """
+        from armful.campaigns._report import write_campaign_report  # noqa: PLC0415 - plotly is slow to import
+
+        self._frozen_recipe()
+        target = (self.folder or Path()) / "report.html" if path is None else Path(path)
+        write_campaign_report(self, target)
+        return target
+
+    def forget(self, ids: str | Iterable[str]) -> Forgotten:
+        """Erase people: from the ledger, from the lists of rounds, and from the model.
+
+        Parameters
+        ----------
+        ids : str or iterable of str
+            The person, or several.
+
+        Returns
+        -------
+        Forgotten
+        """
+        wanted = np.array(sorted({ids} if isinstance(ids, str) else {str(id) for id in ids}), dtype=np.str_)
+        rounds = [
+            info.number for info in self.ledger.rounds() if np.isin(wanted, self.ledger.chosen_ids(info.number)).any()
+        ]
+        if self.folder is not None:
+            remove_abandoned(self.folder)
+            for number in rounds:  # before the ledger, which knows these rounds if this is stopped and run again
+                remove_from_list(list_path(self.folder, number), self.ledger.chosen(number), wanted)
+        n_people = self.ledger.forget(wanted)
+        if self.recipe is not None:
+            self.policy()  # makes the snapshots of these rounds anew
+        notes = ["your own files still hold them: customers, outcomes, copies of lists, reports and backups"]
+        return Forgotten(n_people=n_people, rounds=rounds, notes=notes)
+
+    def _round_to_return(self, key: str | None, dry_run: bool) -> RoundInfo | None:
+        """Return the round of this key, or the last one if its list was never written; None to choose a new one."""
+        if key is not None:
+            return self.ledger.round_by_key(key)
+        last = self.ledger.last_round()
+        if dry_run or last is None or self.folder is None:
+            return None
+        in_use = is_in_use(self.folder)  # asked first: a command writes its list while it is at work
+        if list_path(self.folder, last.number).exists():
+            return None
+        if in_use:
+            raise LedgerError(f"round {last.number} is being chosen by another command: wait until it has ended")
+        return last
+
+    def _frozen_recipe(self) -> FeatureRecipe:
+        recipe = self.recipe
+        if recipe is None:
+            raise ValueError(f"campaign {self.settings.name!r} has no round yet: choose one first")
+        return recipe
+
+    def _folded(self, policy: Policy) -> Folded:
+        return fold(self.ledger, self.settings, policy.state.empty(), self.now())  # type: ignore[arg-type]
+
+
+def _name_of(source: Any) -> str:
+    return str(source) if isinstance(source, str | os.PathLike) else type(source).__name__

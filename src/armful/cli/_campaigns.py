@@ -1,0 +1,268 @@
+"""The commands of campaigns: they translate options. The work is done by `armful.campaigns`.
+
+Imports wait until a command runs, so that `armful --help` is quick and each command needs its own extra only.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from armful.cli import _campaign_options as options
+from armful.cli._failing import needs, stopped
+
+if TYPE_CHECKING:
+    from armful.campaigns import Campaign
+
+
+def init(
+    name: options.NewFolder,
+    source: options.Source,
+    id_column: options.IdColumn = None,
+    reward: options.Reward = None,
+    k: options.K = None,
+    delimiter: options.Delimiter = None,
+    as_json: options.Json = False,
+) -> None:
+    """Begin a campaign: look at your customers and write the settings.
+
+    Makes the folder NAME with campaign.toml in it. That file says how each
+    column is used and how many customers a round contacts. What is not given
+    here is guessed and explained: change what is wrong. Nothing is overwritten.
+
+    Example: armful init autumn --from customers.csv
+    """
+    with _work():
+        from armful.campaigns._init_campaign import init_campaign  # noqa: PLC0415
+
+        done = init_campaign(name, source, id=id_column, reward=reward, k=k, delimiter=delimiter)
+        _tell(done, as_json, "check", str(name))
+
+
+def check(name: options.Name, which: options.Which = None, as_json: options.Json = False) -> None:
+    """Check the settings of a campaign.
+
+    Reads campaign.toml and lists every mistake, with its line and what was
+    expected there. Changes nothing.
+
+    Example: armful check autumn
+    """
+    with _work():
+        from armful.campaigns import read_settings  # noqa: PLC0415
+
+        if "://" in name:
+            with _campaign(name, which) as campaign:
+                settings = campaign.settings
+        else:
+            settings = read_settings(Path(name, "campaign.toml"))
+        _tell(settings, as_json, "plan", name, which=which)
+
+
+def plan(
+    name: options.Name,
+    rounds: options.Rounds = 8,
+    every: options.Every = 7.0,
+    base_rate: options.BaseRate = None,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
+) -> None:
+    """See before the launch what the campaign can show.
+
+    Says how careful the first rounds will be, how many rounds it takes to
+    learn, and how large the holdout must be to see an improvement. It
+    simulates the campaign on your own customers and changes nothing.
+
+    Example: armful plan autumn
+    """
+    with _work(), _campaign(name, which, now) as campaign:
+        progress = _at_a_terminal()
+        done = campaign.plan(rounds=rounds, every=timedelta(days=every), base_rate=base_rate, progress=progress)
+        _tell(done, as_json, "choose", name, _source(campaign), which=which)
+
+
+def choose(
+    name: options.Name,
+    file: options.Customers,
+    key: options.Key = None,
+    out: options.ListFile = None,
+    dry_run: options.DryRun = False,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
+) -> None:
+    """Choose whom to contact in the next round.
+
+    Writes a list of customers, best first. It obeys the settings (how many,
+    quotas, who rests) and uses what the outcomes so far have taught. The
+    round is recorded as sent; --dry-run shows it first.
+
+    Example: armful choose autumn customers.csv
+    """
+    with _work(), _campaign(name, which, now) as campaign:
+        done = campaign.choose(file, key=key, out=out, dry_run=dry_run, progress=_at_a_terminal())
+        given = {"--key": key, "--out": out, "--now": now}
+        again = [word for option, value in given.items() if value is not None for word in (option, str(value))]
+        then = ["choose", name, str(file), *again] if dry_run else ["learn", name, "outcomes.csv"]
+        _tell(done, as_json, *then, which=which)
+
+
+def learn(
+    name: options.Name,
+    file: options.OutcomesFile,
+    id_column: options.IdColumn = None,
+    reward: options.Reward = None,
+    round_column: options.RoundColumn = None,
+    time: options.TimeColumn = None,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
+) -> None:
+    """Learn from outcomes: who bought, visited or answered.
+
+    Finds the contact that each outcome belongs to, and says what matched, what
+    did not and what is outstanding. Outcomes may come late, a file may be sent
+    twice, and a later value corrects an earlier one.
+
+    Example: armful learn autumn outcomes.csv
+    """
+    with _work(), _campaign(name, which, now) as campaign:
+        done = campaign.learn(file, id=id_column, reward=reward, round=round_column, time=time)
+        _tell(done, as_json, "status", name, which=which)
+
+
+def status(
+    name: options.Name, which: options.Which = None, now: options.Now = None, as_json: options.Json = False
+) -> None:
+    """Show where the campaign stands.
+
+    Lists the rounds with their outcomes, how many are outstanding, how much of
+    each round was tried to learn from it, and what the model believes about
+    your customers. Changes nothing.
+
+    Example: armful status autumn
+    """
+    with _work(), _campaign(name, which, now) as campaign:
+        done = campaign.status()
+        then = ["report", name] if done.rounds else ["choose", name, _source(campaign)]
+        _tell(done, as_json, *then, which=which)
+
+
+def report(
+    name: options.Name,
+    out: options.ReportFile = None,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
+) -> None:
+    """Write the report that says whether it worked.
+
+    One page to open in a browser or to send on. It has the improvement over
+    the holdout with its uncertainty, every round, what was learned, and a
+    check of what could mislead.
+
+    Example: armful report autumn
+    """
+    with _work(), _campaign(name, which, now) as campaign:
+        from armful.campaigns.lift import estimate_lift, lift_data  # noqa: PLC0415
+        from armful.cli._campaign_output import Reported  # noqa: PLC0415
+
+        done = Reported(report=campaign.report(out), lift=estimate_lift(lift_data(campaign.records())))
+        _tell(done, as_json, "choose", name, _source(campaign), which=which)
+
+
+def forget(
+    name: options.Name,
+    ids: options.Ids,
+    yes: options.Yes = False,
+    which: options.Which = None,
+    now: options.Now = None,
+    as_json: options.Json = False,
+) -> None:
+    """Erase customers from the campaign.
+
+    Their contacts and outcomes are removed from every round, and the model is
+    computed anew without them. This cannot be undone.
+
+    Example: armful forget autumn --id 4711
+    """
+    with _work(), _campaign(name, which, now) as campaign:
+        if not yes and sys.stdin.isatty():
+            who = ids[0] if len(ids) == 1 else f"{len(ids)} customers"
+            if not typer.confirm(f"Erase {who} from {name} for good?", err=True):
+                raise ValueError("nothing was erased, since it was not confirmed")
+        _tell(campaign.forget(ids), as_json, "status", name, which=which)
+
+
+def demo(out: options.DemoFolder = Path("armful-demo"), seed: options.Seed = 0, as_json: options.Json = False) -> None:
+    """Run a made campaign from beginning to end, in about a minute.
+
+    Makes 200,000 customers who respond in a way that the campaign has to find
+    out, contacts 2,000 of them in each of eight weeks, and learns from what
+    they buy. Prints each command as you would type it.
+
+    Example: armful demo --out try-it
+    """
+    with _work():
+        from armful.cli._demo_output import run_demo  # noqa: PLC0415
+
+        run_demo(out, seed=seed, as_json=as_json)
+
+
+COMMANDS: tuple[Callable[..., None], ...] = (init, check, plan, choose, learn, status, report, forget, demo)
+
+
+@contextmanager
+def _work() -> Iterator[None]:
+    """Name what is not installed, and end with a sentence when the command is interrupted."""
+    try:
+        with needs("campaigns"):
+            yield
+    except KeyboardInterrupt:
+        stopped()
+
+
+@contextmanager
+def _campaign(name: str, which: str | None, now: str | None = None) -> Iterator["Campaign"]:
+    from armful.campaigns import Campaign  # noqa: PLC0415
+
+    moment = None if now is None else _moment(now)
+    with Campaign.open(name, name=which, now=None if moment is None else lambda: moment) as campaign:
+        yield campaign
+
+
+def _tell(result: Any, as_json: bool, *then: str, which: str | None = None) -> None:
+    from armful.cli._campaign_output import tell  # noqa: PLC0415
+
+    tell(result, as_json=as_json, then=[*then, *(["--campaign", which] if which else [])])
+
+
+def _source(campaign: "Campaign") -> str:
+    """Return the file of customers that the campaign began with, as seen from here."""
+    settings = campaign.settings
+    path = settings.folder / (settings.source or "customers.csv")
+    try:
+        return os.path.relpath(path)
+    except ValueError:  # on another drive of Windows
+        return str(path)
+
+
+def _moment(text: str) -> datetime:
+    """Return the moment that is meant; one without an offset is in UTC."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"--now takes a date like 2026-03-01 or a moment like 2026-03-01T12:00, got {text!r}"
+        ) from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _at_a_terminal() -> bool:
+    """Whether progress bars are seen by somebody."""
+    return sys.stderr.isatty()

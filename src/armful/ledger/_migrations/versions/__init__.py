@@ -1,0 +1,1 @@
+"""Alembic revisions of the schema, the first to the newest; `armful.ledger._versions` applies them."""

@@ -1,0 +1,177 @@
+"""A ledger in an SQLite file: write-ahead log, synced at every commit, one writer at a time."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, RootTransaction, Table, create_engine, event
+from sqlalchemy.pool import QueuePool
+
+from armful.errors import LedgerError
+from armful.files._atomic_file import real_target
+from armful.ledger._engine import LOCK_SECONDS, Store
+
+SYNCHRONOUS = ("FULL", 2)
+"""With NORMAL a power cut loses commits that were acknowledged: the log is then synced at checkpoints only."""
+PRAGMAS = {
+    "synchronous": SYNCHRONOUS[0],
+    "foreign_keys": "ON",
+    "secure_delete": "ON",
+    "temp_store": "MEMORY",  # people's rows are not to be in temporary files
+    "cache_size": -65536,  # KiB
+}
+WRITES = "armful_writes"
+
+
+class SqliteStore(Store):
+    """An SQLite file.
+
+    Parameters
+    ----------
+    file : str
+        Its path.
+    create : bool
+        Whether to make the file if there is none.
+    connect : callable, optional
+        Returns a new connection of the driver, in place of `sqlite3`.
+    """
+
+    alone = True
+    driver_errors = (sqlite3.Error,)
+
+    def __init__(self, file: str, *, create: bool, connect: Callable[[], Any] | None = None) -> None:
+        try:
+            self.path = real_target(Path(file)).absolute()
+        except OSError as error:
+            raise LedgerError(str(error)) from error
+        self.name = str(file)
+        if not create and not self.path.exists():
+            raise LedgerError(f"there is no ledger {self.name}; `armful init` begins a campaign")
+        self._mode = "rwc" if create else "rw"
+        creator = connect or self._connect
+        self.engine = create_engine("sqlite://", creator=creator, poolclass=QueuePool, hide_parameters=True)
+        event.listen(self.engine, "connect", _set_up)
+        event.listen(self.engine, "begin", _begin)
+
+    def _connect(self) -> sqlite3.Connection:
+        address = f"{self.path.as_uri()}?mode={self._mode}"
+        return sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS, check_same_thread=False)
+
+    def prepare(self, *, create: bool) -> None:
+        """Also see to it that the file has a write-ahead log."""
+        with self._explained():
+            _use_write_ahead_log(self.engine.raw_connection())
+        super().prepare(create=create)
+
+    def _begin_read(self, connection: Connection) -> Connection:
+        return connection
+
+    def _begin_write(self, connection: Connection) -> RootTransaction:
+        return connection.execution_options(**{WRITES: True}).begin()
+
+    def lock_schema(self, connection: Connection) -> None:
+        """Do nothing: a transaction that writes is alone already."""
+
+    def check_durable(self, connection: Connection) -> None:
+        """Raise LedgerError unless the log is written ahead and synced at each commit."""
+        synchronous = connection.exec_driver_sql("PRAGMA synchronous").scalar()
+        journal = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+        if (journal, synchronous) != ("wal", SYNCHRONOUS[1]):
+            raise LedgerError(
+                f"{self.name} would not survive a power cut (journal_mode is {journal}, synchronous is {synchronous}): "
+                "keep it on a local disk, and let no other program change its settings"
+            )
+
+    def insert(
+        self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        """Insert by one statement, prepared once."""
+        marks = ", ".join("?" * len(columns))
+        cursor = connection.connection.cursor()
+        try:
+            cursor.executemany(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", rows)  # type: ignore[arg-type]  # an iterator will do
+        finally:
+            cursor.close()
+
+    def moment(self, value: datetime) -> str:
+        """Return the text that SQLAlchemy writes."""
+        return value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
+
+    def seconds(self, moment: str) -> float:
+        """Return the seconds of such a text."""
+        return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
+
+    def discard_old_pages(self) -> None:
+        """Write the file anew, and empty its write-ahead log.
+
+        `secure_delete` overwrites a deleted row, but not copies of it that stayed in the free part of a page when rows
+        were moved to another page; the log holds older versions of pages.
+        """
+        erased = f"all is erased, but old copies may still be in the files of {self.name}"
+        try:
+            with self._explained(), self.engine.connect() as connection:
+                cursor = connection.connection.cursor()
+                cursor.execute("PRAGMA temp_store = FILE")  # a copy of the whole file may be larger than memory
+                cursor.execute("VACUUM")
+                cursor.execute("PRAGMA temp_store = MEMORY")
+                busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except LedgerError as error:
+            raise LedgerError(f"{erased}, run this again: {error}") from error
+        if busy:
+            raise LedgerError(f"{erased}, since another process is reading it: let it finish, then run this again")
+
+    def explain(self, error: BaseException) -> str:
+        """Return one sentence for an error of SQLite."""
+        code = getattr(error, "sqlite_errorcode", None)
+        sentence = None if code is None else SENTENCES.get(code & 0xFF)
+        return f"{self.name} {sentence or f'cannot be used: {str(error).splitlines()[0]}'}"
+
+
+SENTENCES = {
+    sqlite3.SQLITE_BUSY: f"is locked by another process for more than {LOCK_SECONDS} seconds: nothing was changed, run "
+    "this again when the other one has ended",
+    sqlite3.SQLITE_FULL: "cannot be written: the disk is full; nothing was changed, make room and run this again",
+    sqlite3.SQLITE_READONLY: "cannot be written: it or its folder is read-only; nothing was changed",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened: it and its folder must be readable and writable",
+    sqlite3.SQLITE_NOTADB: "is not a ledger: it is not an SQLite database; give another store",
+    sqlite3.SQLITE_CORRUPT: "is damaged: restore it from a backup",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error; nothing was changed",
+}
+"""What is said of an error, by the code of SQLite."""
+
+
+def _set_up(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # the driver begins no transactions: `_begin` does
+    cursor = connection.cursor()
+    for name, value in PRAGMAS.items():
+        cursor.execute(f"PRAGMA {name} = {value}")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    """Begin a transaction; one that will write takes the lock at once, since a reader cannot wait for it later."""
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _use_write_ahead_log(connection: Any) -> None:
+    """Switch a new file to its write-ahead log, which stays so; wait for a process that does the same."""
+    cursor = connection.cursor()
+    try:
+        deadline = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                cursor.execute("PRAGMA journal_mode = WAL").fetchone()
+                return
+            except sqlite3.OperationalError as error:
+                # SQLite does not wait by itself where two processes would wait for each other.
+                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+    finally:
+        cursor.close()
+        connection.close()
