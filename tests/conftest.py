@@ -16,6 +16,7 @@ for name in ("CONNECT", "TCP"):
 
 if sys.platform == "win32":  # these tests play with terminals, process groups, signals and system calls of POSIX
     collect_ignore = [
+        "cli/test_campaign_stopping.py",
         "cli/test_compare_on_a_cluster.py",
         "cli/test_experiments_commands.py",
         "cli/test_stopping.py",

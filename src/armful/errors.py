@@ -13,6 +13,10 @@ class FileFormatError(ValueError):
     """A file cannot be read: it is truncated, of another format, or written by a later version."""
 
 
+class NoRowsError(ValueError):
+    """A file has columns, but no rows."""
+
+
 class LedgerError(ValueError):
     """The ledger of a campaign cannot be opened, read or written; the message says why, and nothing was changed."""
 

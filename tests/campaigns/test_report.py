@@ -402,6 +402,7 @@ def test_names_of_users_are_text_and_nothing_else(campaign):
     assert page.tables["Coefficients"][1][0] == data.coefficients[0].name
     assert page.tables["Prices of the limits"][1][1] == NASTY
     assert page.tables[f"Contacts by {NASTY}"][0][0] == NASTY
+    assert page.tables[f"Contacts by {NASTY}"][1][0] == NASTY + "east"
     assert page.tables[f"The furthest of {data.n_people} people"][1][0].startswith(NASTY)
     labels = page.figures()["figure-4-0"]["data"][0]["y"]
     assert len(set(labels)) == len(labels)

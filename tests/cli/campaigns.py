@@ -1,7 +1,8 @@
-"""A small campaign for the tests of its commands, which run in this process."""
+"""A small campaign for the tests of its commands."""
 
 import csv
 import json
+import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +11,17 @@ import numpy as np
 from armful.cli import main
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+COMMAND = [sys.executable, "-m", "armful"]
+
+
+def in_a_process(*arguments, cwd):
+    """Run a command that works as its user does, and return what it printed."""
+    done = subprocess.run([*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
 
 
 class Done:
@@ -28,7 +40,7 @@ class Done:
 
 
 class Terminal:
-    """Runs commands as `armful` does, in the current folder."""
+    """Runs commands as `armful` does, in the current folder and in this process."""
 
     def __init__(self, capsys, monkeypatch):
         self._capsys, self._monkeypatch = capsys, monkeypatch

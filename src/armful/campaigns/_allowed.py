@@ -1,6 +1,6 @@
 """Which sets of customers the settings allow, for each share of people."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from armful.campaigns._customers import Customers
 from armful.campaigns._splitting import GroupQuota, Split, split_round
-from armful.campaigns.holdout import CHOSEN, HOLDOUT, SHARES
+from armful.campaigns.holdout import CHOSEN, HOLDOUT, NO_CONTACT, SHARES
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, Knapsack, Linear, NestedQuotas, Quotas
@@ -64,11 +64,14 @@ def allowed_sets(customers: Customers, settings: Settings, offset: float) -> dic
     may = np.flatnonzero(~customers.excluded)
     quotas = _quotas(customers, settings, may)
     nested = all(quota.nested for quota in settings.choose.quotas[1:])
-    split = _split(settings.choose.k, customers.shares[may], quotas, nested, offset)
+    shares = customers.shares[may]
+    required = customers.required[may] & (shares != NO_CONTACT)
+    _refuse_required(required, quotas, settings.choose.k)
+    split = split_round(settings.choose.k, shares, quotas, required=required, offset=offset)
     result = {}
     for share in range(len(SHARES)):
         if split.k[share]:
-            rows = may[customers.shares[may] == share]
+            rows = may[shares == share]
             result[share] = _allowed(customers, settings, split, share, rows, nested)
     return result
 
@@ -92,14 +95,15 @@ def _quotas(customers: Customers, settings: Settings, may: IntArray) -> list[Gro
     return result
 
 
-def _split(k: int, shares: NDArray[np.uint8], quotas: list[GroupQuota], nested: bool, offset: float) -> Split:
-    if nested:
-        return split_round(k, shares, quotas, offset=offset)
-    whole = split_round(k, shares, (), offset=offset)
-    each = [split_round(k, shares, [quota], offset=offset) for quota in quotas]
-    return replace(
-        whole, at_least=tuple(one.at_least[0] for one in each), at_most=tuple(one.at_most[0] for one in each)
-    )
+def _refuse_required(required: NDArray[np.bool_], quotas: list[GroupQuota], k: int) -> None:
+    """Raise InfeasibleError if more people are required than a round, or one of its groups, may have."""
+    if required.sum() > k:
+        raise InfeasibleError(f"{required.sum()} customers are required, and k is {k}")
+    for quota in quotas:
+        taken = np.bincount(quota.groups[required], minlength=len(quota.labels))
+        for i in np.flatnonzero(taken > quota.at_most).tolist():
+            group = f"{quota.column} {quota.labels[i]!r}"
+            raise InfeasibleError(f"{group} allows {quota.at_most[i]} contacts, and {taken[i]} of it are required")
 
 
 def _allowed(
@@ -108,21 +112,11 @@ def _allowed(
     """Return the allowed sets of one share; rows: its people who may be picked."""
     required = rows[customers.required[rows]] if share in (CHOSEN, HOLDOUT) else rows[:0]
     k = int(split.k[share]) - required.size
-    if k < 0:
-        raise InfeasibleError(
-            f"{required.size} customers of the {SHARES[share]} share are required, a round picks {split.k[share]} of it"
-        )
     names = [quota.column for quota in settings.choose.quotas]
     at_least, at_most = [], []
     for name, low, high in zip(names, split.at_least, split.at_most, strict=True):
         groups = customers.groups[name]
         taken = np.bincount(groups.of_arm[required], minlength=len(groups.labels))
-        over = np.flatnonzero(taken > high[:, share])
-        if over.size:
-            group = f"{name} {groups.labels[over[0]]!r}"
-            raise InfeasibleError(
-                f"{group} allows {high[over[0], share]} of the {SHARES[share]} share, {taken[over[0]]} are required"
-            )
         at_least.append(np.maximum(low[:, share] - taken, 0))
         at_most.append(high[:, share] - taken)
     free = rows[~customers.required[rows]] if required.size else rows

@@ -1,5 +1,6 @@
 """What an audit looks at: the outcomes of closed rounds, all of them as sums and some of them row by row."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -51,8 +52,8 @@ class Evidence:
     """Everything that the checks look at.
 
     gram `(d, d)`, moment `(d,)`: sums of `x x'` and `x r` over all known outcomes. squares: the sum of `r^2`.
-    sizes `(T,)`, totals `(T,)`, centres `(T, d)`: of each closed round the known outcomes, their sum, and the sum of
-    their features.
+    sizes `(T,)`, centres `(T, d)`: the known outcomes of each closed round, and the sum of their features.
+    exploring: the share of exploration in the last closed round.
     """
 
     rows: Rows
@@ -61,8 +62,8 @@ class Evidence:
     moment: FloatArray
     squares: float
     sizes: IntArray
-    totals: FloatArray
     centres: FloatArray
+    exploring: float
 
     @property
     def n(self) -> int:
@@ -83,8 +84,8 @@ class Evidence:
 def gather(records: Iterable[RoundRecord], n_features: int) -> Evidence:
     """Return the evidence in the closed rounds; it reads them once, and keeps at most `MOST_ROWS` rows."""
     gram, moment, squares = np.zeros((n_features, n_features)), np.zeros(n_features), 0.0
-    sizes, totals, centres, parts = list[int](), list[float](), list[FloatArray](), list[Rows]()
-    share = 1.0
+    sizes, centres, parts = list[int](), list[FloatArray](), list[Rows]()
+    share, exploring = 1.0, math.nan
     for period, record in enumerate(record for record in records if record.closed):
         known = known_rows(record)
         centre = np.zeros(n_features)
@@ -94,8 +95,8 @@ def gather(records: Iterable[RoundRecord], n_features: int) -> Evidence:
             moment += X.T @ r
             squares += float(r @ r)
             centre += X.sum(axis=0)
+        exploring = record.exploring
         sizes.append(known.size)
-        totals.append(float(record.rewards[known].sum()))
         centres.append(centre)
         person = uniforms(record.ids[known], "audit")
         parts.append(_rows(record, known[person < share], person[person < share], period))
@@ -109,8 +110,8 @@ def gather(records: Iterable[RoundRecord], n_features: int) -> Evidence:
         moment=moment,
         squares=squares,
         sizes=np.array(sizes, dtype=np.int64),
-        totals=np.array(totals),
         centres=np.reshape(centres, (len(sizes), n_features)),
+        exploring=exploring,
     )
 
 

@@ -32,6 +32,18 @@ def parts_of(values: FloatArray, n: int) -> tuple[list[str], IntArray]:
     return [f"{ends.get(i, f'{i + 1}.')} of {m} parts" for i in range(m)], part
 
 
+def ranks_of(values: FloatArray) -> FloatArray:
+    """Return the rank of each value, from 1 for the lowest; equal values share the mean of their ranks.
+
+    Examples
+    --------
+    >>> ranks_of(np.array([5.0, 1.0, 5.0, 3.0]))
+    array([3.5, 1. , 3.5, 2. ])
+    """
+    _, of, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[of])
+
+
 def has_two_values(values: FloatArray) -> bool:
     """Return whether a feature has at most two values, so that every effect of it is a straight line."""
     low, high = values.min(), values.max()

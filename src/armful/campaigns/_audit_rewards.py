@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-from scipy.stats import rankdata
 
 from armful.campaigns._audit_data import Evidence, Rows, pseudo_inverse
 from armful.campaigns._audit_finding import Finding, Level, fine, not_checked, number, percent, quoted
+from armful.campaigns._audit_groups import ranks_of
 from armful.campaigns._audit_scores import WithinRounds, critical
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray, IntArray
@@ -91,7 +91,6 @@ def check_radius(evidence: Evidence, policy: Policy) -> Finding:
     doubt = evidence.variance * float(((X @ pseudo_inverse(evidence.gram)) * X).sum(axis=1).mean())
     error, largest_error = math.sqrt(in_hindsight), math.sqrt(in_hindsight + 9 * doubt)
     spread = float((rows.X @ evidence.theta).std())
-    exploring = [record.exploring for record in evidence.records if record.closed][-1]
     what = (
         f"The predictions were off by {number(error)} (root mean square, in hindsight); the bonus was {number(bonus)}"
     )
@@ -104,12 +103,12 @@ def check_radius(evidence: Evidence, policy: Policy) -> Finding:
             repair='Set `radius = "pointwise"` and `noise = "auto"` under `[policy]`; '
             f"a radius given as a number should be {number(error / bonus)} times as large.",
         )
-    if largest_error < TOO_LARGE * bonus and exploring >= MUCH_EXPLORATION:
+    if largest_error < TOO_LARGE * bonus and evidence.exploring >= MUCH_EXPLORATION:
         return Finding(
             name="radius",
             level="look",
             sentence=f"{what}, {number(bonus / largest_error)} times as much as was needed; in the last closed round "
-            f"{percent(exploring)} of the chosen were exploration.",
+            f"{percent(evidence.exploring)} of the chosen were exploration.",
             consequence="The policy tries more people out than it has to, and earns less.",
             repair='Set `radius = "noise"` under `[policy]`, or a smaller `norm`, from which the radius is made.',
         )
@@ -121,7 +120,7 @@ def check_delays(rows: Rows, model: WithinRounds, settings: Settings, false_alar
     ranks = np.empty(rows.n)
     for period in np.unique(rows.period):
         inside = rows.period == period
-        ranks[inside] = rankdata(rows.delay[inside]) / inside.sum()
+        ranks[inside] = ranks_of(rows.delay[inside]) / inside.sum()
     added = model.test(ranks[:, None])
     if added.n_usable == 0:
         return fine("delays", "All outcomes of a round came together, so none was learned before the others.")
@@ -204,7 +203,7 @@ def _told(values: FloatArray, rewards: FloatArray) -> str:
     won = rewards == high
     if min(won.sum(), (~won).sum()) < FEWEST_ALIKE or not (won | (rewards == low)).all():
         return ""
-    ranks = rankdata(values)
+    ranks = ranks_of(values)
     n_won, n_lost = int(won.sum()), int((~won).sum())
     area = (float(ranks[won].sum()) - n_won * (n_won + 1) / 2) / (n_won * n_lost)
     area = max(area, 1 - area)

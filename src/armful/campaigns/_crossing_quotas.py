@@ -11,7 +11,7 @@ from armful.checks import FloatArray, IntArray
 
 
 def contacts_by_cell(
-    k: int, sizes: IntArray, quotas: Sequence[tuple[IntArray, IntArray, IntArray]]
+    k: int, low: IntArray, sizes: IntArray, quotas: Sequence[tuple[IntArray, IntArray, IntArray]]
 ) -> NDArray[np.int64] | None:
     """Return contacts of each cell, `(n_cells,)`, that keep all quotas and are nearest to the ratio of the sizes.
 
@@ -21,8 +21,8 @@ def contacts_by_cell(
     ----------
     k : int
         The contacts in all.
-    sizes : ndarray of int, shape (n_cells,)
-        The people in each cell.
+    low, sizes : ndarray of int, shape (n_cells,)
+        The people in each cell who must be contacted, and all people in it.
     quotas : sequence of (groups, at_least, at_most)
         For each column the group of each cell, `(n_cells,)`, and the bounds of each group, `(n_groups,)`.
 
@@ -35,7 +35,8 @@ def contacts_by_cell(
     --------
     >>> region, age = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     >>> none, two = np.array([0, 0]), np.array([2, 2])
-    >>> contacts_by_cell(4, np.array([9, 9, 9, 9]), [(region, none, two), (age, np.array([2, 2]), two)])
+    >>> people = np.array([9, 9, 9, 9])
+    >>> contacts_by_cell(4, 0 * people, people, [(region, none, two), (age, np.array([2, 2]), two)])
     array([1, 1, 1, 1])
     """
     n = sizes.size
@@ -51,7 +52,7 @@ def contacts_by_cell(
     found = milp(
         np.concatenate([np.zeros(n), np.ones(n)]),
         integrality=np.concatenate([np.ones(n), np.zeros(n)]),
-        bounds=Bounds(np.zeros(2 * n), np.concatenate([sizes, np.full(n, np.inf)])),
+        bounds=Bounds(np.concatenate([low, np.zeros(n)]), np.concatenate([sizes, np.full(n, np.inf)])),
         constraints=[
             LinearConstraint(
                 hstack([constraints, csr_array(constraints.shape)]).tocsr(),

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armful.campaigns import _column_values as column_values
+from armful.campaigns._feature_kinds import ColumnFeatures
 from armful.campaigns._row_progress import with_progress
 from armful.campaigns._rows import open_rows
 from armful.campaigns.features import FeatureRecipe
@@ -15,11 +17,15 @@ from armful.campaigns.holdout import SHARES, shares_at, uniforms
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray, IntArray
 from armful.constraints._groups import Groups
+from armful.errors import NoRowsError
 from armful.tables import Table
 from armful.tables._build import writing
 from armful.tables._columns import Block, import_pyarrow
 
 Ids = NDArray[np.str_]
+
+LONGEST_ID = 500
+"""In characters: arrays of ids are as wide as the longest one, and the index of a database has its limit."""
 
 
 class IdSet:
@@ -81,21 +87,33 @@ class Customers:
         return np.asarray(self.ids.take(import_pyarrow().array(indices)).to_numpy(), dtype=np.str_)
 
 
-def columns_of(settings: Settings, recipe_columns: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the columns of the file that a round reads, and which of these are read as text."""
+def columns_of(settings: Settings, recipe: FeatureRecipe | None) -> tuple[list[str], list[str]]:
+    """Return the columns of the file that a round reads, and which of these are read as text.
+
+    recipe: None before the first round; its kinds count, whatever the settings say by now.
+    """
     choose, holdout = settings.choose, settings.holdout
+    kinds = {each.name: each.kind for each in settings.features.columns} | frozen_kinds(recipe)
     numbers = [choose.budget.column] if choose.budget else []
     numbers += [holdout.score] if holdout.rule == "score" and holdout.score else []
     quotas = [quota.column for quota in choose.quotas]
-    texts = [settings.id, *quotas, *(each.name for each in settings.features.columns if each.kind != "number")]
-    columns = dict.fromkeys([settings.id, *recipe_columns, *quotas, *numbers])
-    return list(columns), [name for name in dict.fromkeys(texts) if name in columns]
+    features = [each.name for each in settings.features.columns] if recipe is None else recipe.columns
+    columns = list(dict.fromkeys([settings.id, *features, *quotas, *numbers]))
+    are_numbers = {*numbers, *(name for name, kind in kinds.items() if kind == "number")}
+    texts = {settings.id, *kinds, *quotas} - are_numbers
+    return columns, [name for name in columns if name in texts]
+
+
+def frozen_kinds(recipe: FeatureRecipe | None) -> dict[str, str]:
+    """Return the kind of each column as it was frozen; none of a transformer's columns."""
+    parts = () if recipe is None else recipe.parts
+    return {part.columns[0]: part.kind for part in parts if isinstance(part, ColumnFeatures)}
 
 
 def fit_recipe(source: Any, settings: Settings, transformer: Any = None, *, progress: bool = False) -> FeatureRecipe:
     """Return the recipe of the features, fitted to a file of customers; transformer: one of scikit-learn, if used."""
     names = [each.name for each in settings.features.columns]
-    columns, texts = columns_of(settings, names)
+    columns, texts = columns_of(settings, None)
     reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
     batches = with_progress(reader, "looking at the columns", show=progress)
     if transformer is not None:
@@ -120,9 +138,9 @@ def read_customers(
     Raises
     ------
     ValueError
-        If a customer has no id, or two have the same.
+        If there are no customers, one has no id, or two have the same.
     """
-    columns, texts = columns_of(settings, recipe.columns)
+    columns, texts = columns_of(settings, recipe)
     reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
     passes = _Columns(settings, excluded, required)
     with writing(path, recipe.n_features, recipe.names, dtype="float32", total=reader.n_rows) as append:
@@ -132,6 +150,10 @@ def read_customers(
             X = recipe.transform(batch)
             passes.add(batch, X)
             append(Block(X, None))
+        if not passes.n:
+            raise NoRowsError(
+                "there are no customers to read; a stream can be read once, and the first round reads it twice"
+            )
     return passes.customers(Table.open(path))
 
 
@@ -150,12 +172,12 @@ class _Columns:
         self._costs = None if budget is None else _Numbers(budget.column)
         self._scores = _Numbers(holdout.score) if holdout.rule == "score" and holdout.score else None
         self._sums: list[FloatArray | float] = [0.0] * len(SHARES)
-        self._n = 0
+        self.n = 0
 
     def add(self, batch: Any, X: NDArray[np.float32]) -> None:
         """Add the customers of a batch; X: their features."""
         settings = self._settings
-        texts = as_ids(batch.column(settings.id), settings.id, self._n)
+        texts = as_ids(batch.column(settings.id), settings.id, self.n)
         ids = np.asarray(texts.to_numpy(zero_copy_only=False), dtype=np.str_)
         keys = uniforms(ids, settings.name)
         shares = shares_at(keys, holdout=settings.holdout.share, no_contact=settings.holdout.no_contact)
@@ -171,7 +193,7 @@ class _Columns:
                 numbers.add(batch, ids)
         for share in np.unique(shares).tolist():
             self._sums[share] += np.asarray(X[shares == share].sum(axis=0, dtype=np.float64))
-        self._n += len(ids)
+        self.n += len(ids)
 
     def customers(self, table: Table) -> Customers:
         """Return all customers, with their features in a table."""
@@ -205,7 +227,11 @@ class _GroupCodes:
         self._codes: list[IntArray] = []
 
     def add(self, column: Any) -> None:
-        encoded = column.cast(import_pyarrow().string()).fill_null("(none)").dictionary_encode()
+        from pyarrow import compute  # noqa: PLC0415 - an extra
+
+        texts = as_texts(column, self._column)
+        empty = compute.fill_null(compute.equal(texts, ""), True)
+        encoded = compute.if_else(empty, "(none)", texts).dictionary_encode()
         codes = [self._code_of.setdefault(label, len(self._code_of)) for label in encoded.dictionary.to_pylist()]
         self._codes.append(np.array(codes, dtype=np.int32)[encoded.indices.to_numpy()])
 
@@ -221,14 +247,11 @@ class _Numbers:
         self._values: list[FloatArray] = []
 
     def add(self, batch: Any, ids: Ids) -> None:
-        pa = import_pyarrow()
-        try:
-            values = batch.column(self.column).cast(pa.float64()).to_numpy(zero_copy_only=False)
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"column {self.column!r} must hold numbers: {error}") from None
-        bad = np.flatnonzero(~np.isfinite(values))
+        values = column_values.numbers(batch.column(self.column), self.column)
+        bad = np.flatnonzero(np.isnan(values))
         if bad.size:
-            raise ValueError(f"column {self.column!r} must hold a number for every customer, {ids[bad[0]]!r} has none")
+            who = str(ids[bad[0]])
+            raise ValueError(f"column {self.column!r} must hold a number for every customer, {who!r} has none")
         self._values.append(values)
 
     def values(self, *, at_least_zero: bool = False) -> FloatArray:
@@ -238,19 +261,39 @@ class _Numbers:
         return values
 
 
-def as_ids(column: Any, name: str, begin: int = 0) -> Any:
-    """Return a column of ids as text; raise ValueError if one is missing. begin: the number of the first row."""
+def as_ids(column: Any, name: str, begin: int = 0, where: str = "") -> Any:
+    """Return a column of ids as text.
+
+    begin: the number of the rows before, where: the file, both for messages.
+
+    Raises
+    ------
+    ValueError
+        If an id is missing or too long, or if they are no ids.
+    """
     from pyarrow import compute  # noqa: PLC0415 - an extra
 
     pa = import_pyarrow()
+    of_file = f" of {where}" if where else ""
     if pa.types.is_floating(column.type):
-        raise ValueError(f"ids must be text or whole numbers, and column {name!r} holds decimal numbers")
-    texts = column.cast(pa.string())
+        raise ValueError(f"ids must be text or whole numbers, and column {name!r}{of_file} holds decimal numbers")
+    texts = as_texts(column, name)
     empty = compute.or_kleene(compute.is_null(texts), compute.equal(texts, ""))
     row = compute.index(empty, True).as_py()
     if row >= 0:
-        raise ValueError(f"every customer needs an id, and {name!r} is empty in row {begin + row + 1}")
+        raise ValueError(f"every customer needs an id, and {name!r} is empty in row {begin + row + 1}{of_file}")
+    long = compute.index(compute.greater(compute.utf8_length(texts), LONGEST_ID), True).as_py()
+    if long >= 0:
+        raise ValueError(f"ids have up to {LONGEST_ID} characters, that of row {begin + long + 1}{of_file} has more")
     return texts
+
+
+def as_texts(column: Any, name: str) -> Any:
+    """Return a column of texts, numbers or the like as plain text."""
+    pa = import_pyarrow()
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.string())
+    return column_values.texts(column, name).cast(pa.string())
 
 
 def _refuse_repeated(ids: Any, keys: FloatArray, name: str) -> None:

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from armful.campaigns._demo_customers import make_world
+from armful.campaigns._demo_customers import DemoWorld, make_world
 from armful.campaigns._demo_orders import DemoShop, day
 from armful.campaigns._demo_settings import edited
 from armful.campaigns._init_campaign import init_campaign
@@ -87,10 +87,17 @@ class Demo:
         self, folder: Path, *, n_customers: int = 200_000, k: int = 2_000, n_rounds: int = 8, seed: int = 0
     ) -> None:
         self.folder, self.k, self.n_rounds = folder, k, n_rounds
+        self._n_customers, self._seed = n_customers, seed
         self.campaign, self.customers = folder / "autumn", folder / "customers.csv"
         self.report = self.campaign / "report.html"
-        self._world = make_world(n_customers, n_rounds, seed)
-        self._shop = DemoShop(self._world)
+
+    @cached_property
+    def _world(self) -> DemoWorld:
+        return make_world(self._n_customers, self.n_rounds, self._seed)
+
+    @cached_property
+    def _shop(self) -> DemoShop:
+        return DemoShop(self._world)
 
     def steps(self) -> Iterator[DemoStep]:
         """Yield the commands in their order; each must be run before the next is asked for.
@@ -107,7 +114,7 @@ class Demo:
             raise FileExistsError(message) from None
         self._write_customers()
         yield DemoStep(
-            before=f"A shop has {self._world.log_odds.size:,} customers, in {self.customers}.",
+            before=f"A shop has {self._n_customers:,} customers, in {self.customers}.",
             command=[
                 *("init", str(self.campaign), "--from", str(self.customers)),
                 *("--reward", "bought", "--k", str(self.k)),

@@ -1,6 +1,7 @@
 """Which customers of a file may be chosen in a round, and which must be."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from armful.campaigns._customers import Customers, Ids, IdSet, as_ids, read_cust
 from armful.campaigns._rows import open_rows
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.settings import Settings
+from armful.errors import NoRowsError
 from armful.ledger import Ledger
 
 
@@ -35,9 +37,11 @@ def _read_ids(files: Iterable[str], settings: Settings) -> list[Ids]:
     """Return the ids in some files, which have the campaign's id column; relative to the campaign's folder."""
     result = []
     for name in files:
-        path = settings.folder / name
-        reader = open_rows(path, columns=[settings.id], text=[settings.id], delimiter=settings.delimiter)
-        for batch in reader.batches:
-            column = as_ids(batch.column(settings.id), settings.id)
-            result.append(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.str_))
+        path, begin = settings.folder / name, 0
+        with suppress(NoRowsError):  # nobody has opted out yet
+            reader = open_rows(path, columns=[settings.id], text=[settings.id], delimiter=settings.delimiter)
+            for batch in reader.batches:
+                column = as_ids(batch.column(settings.id), settings.id, begin, name)
+                result.append(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.str_))
+                begin += batch.num_rows
     return result

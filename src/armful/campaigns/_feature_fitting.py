@@ -84,7 +84,7 @@ class NumberFit:
             raise OneValue("no value in any row")
         if self.low == self.high and not self.n_missing:
             raise OneValue(f"{self.show(self.low)} in every row")
-        known = np.array([]) if sample is None else sample[~np.isnan(sample)]
+        known = np.array([]) if sample is None else np.sort(sample[~np.isnan(sample)])
         if not len(known):
             known = np.array([self.low, self.high])
         code = None if self.low == self.high else find_code(known)
@@ -102,7 +102,7 @@ class NumberFit:
         return Number(**frozen)
 
     def scale_of(self, numbers: FloatArray) -> Scale:
-        """Return bounds and knots of numbers, without missing ones and codes."""
+        """Return bounds and knots of sorted numbers, without missing ones and codes."""
         low, high = robust_bounds(numbers)
         if low == high:  # all that differ were missed by the sample
             low, high = self.low, self.high
@@ -228,33 +228,40 @@ class TextFit:
 
 
 def find_code(numbers: FloatArray) -> float | None:
-    """Return a number that is evidently a code, like 999 for "never": a frequent one, far from all others.
+    """Return one of the sorted numbers that is evidently a code, like 999 for "never": frequent, and far from others.
 
     It is the largest or the smallest, at least 5 % of the numbers and 10 of them equal it, the others have three values
     or more, and it lies three times their width away from them, or is the only negative one.
     """
-    for code, others in ((numbers.max(), numbers < numbers.max()), (numbers.min(), numbers > numbers.min())):
-        rest = numbers[others]
+    low, high = numbers[0], numbers[-1]
+    below, above = np.searchsorted(numbers, high), np.searchsorted(numbers, low, side="right")
+    for code, rest in ((high, numbers[:below]), (low, numbers[above:])):
         n_equal = len(numbers) - len(rest)
-        if n_equal < max(CODE_ROWS, CODE_SHARE * len(numbers)) or len(np.unique(rest)) < 3:
+        if n_equal < max(CODE_ROWS, CODE_SHARE * len(numbers)) or not _three_differ(rest):
             continue
-        gap = max(code - rest.max(), rest.min() - code)
-        if gap > FAR * (rest.max() - rest.min()) or code < 0 <= rest.min():
+        gap = max(code - rest[-1], rest[0] - code)
+        if gap > FAR * (rest[-1] - rest[0]) or code < 0 <= rest[0]:
             return float(code)
     return None
 
 
+def _three_differ(numbers: FloatArray) -> bool:
+    """Return whether sorted numbers have three values or more."""
+    inner = numbers[(numbers > numbers[0]) & (numbers < numbers[-1])] if len(numbers) else numbers
+    return len(inner) > 0
+
+
 def robust_bounds(numbers: FloatArray) -> tuple[float, float]:
-    """Return the numbers that become 0 and 1; where nearly all are the same, those of the rest count."""
+    """Return the sorted numbers that become 0 and 1; where nearly all are the same, those of the rest count."""
     low, high = _quantile(numbers, ENDS).tolist()
-    rest = numbers[numbers != low]
-    if low == high and len(rest):
-        below, above = _quantile(rest, ENDS).tolist()
-        low, high = min(low, below), max(high, above)
+    if low == high:
+        rest = numbers[numbers != low]
+        ends = _quantile(rest, ENDS).tolist() if len(rest) else []
+        low, high = min([low, *ends]), max([high, *ends])
     return low, high
 
 
 def _quantile(numbers: FloatArray, q: Sequence[float] | FloatArray | float) -> FloatArray:
-    """Return quantiles that are among the numbers, so that they read well."""
+    """Return quantiles of sorted numbers that are among them, so that they read well."""
     ranks = np.ceil(np.asarray(q) * len(numbers)).astype(np.int64)
-    return np.asarray(np.sort(numbers)[np.maximum(ranks, 1) - 1])
+    return np.asarray(numbers[np.maximum(ranks, 1) - 1])

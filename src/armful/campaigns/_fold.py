@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,18 +13,30 @@ from numpy.typing import NDArray
 from armful.campaigns._records import RoundRecord
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray
-from armful.errors import FileFormatError
+from armful.errors import FileFormatError, LedgerError
 from armful.ledger import Ledger, RoundInfo
 from armful.model import RidgeState
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Folded:
-    """What has been learned, and from which rounds; `pending`: the features of those whose outcome may still come."""
+    """What has been learned.
+
+    Attributes
+    ----------
+    state : RidgeState
+    rounds : list of int
+        The rounds that it was learned from.
+    pending : ndarray of float32, shape (m, n_features)
+        The features of those whose outcome may still come and is not known, or not learned yet.
+    outstanding : int
+        How many outcomes of open rounds have not come.
+    """
 
     state: RidgeState
     rounds: list[int]
     pending: NDArray[np.float32]
+    outstanding: int
 
 
 def fold(ledger: Ledger, settings: Settings, empty: RidgeState, now: datetime) -> Folded:
@@ -46,6 +59,7 @@ def fold(ledger: Ledger, settings: Settings, empty: RidgeState, now: datetime) -
     """
     positions = ledger.last_reward_positions()
     state, learned, pending = empty, [], [np.zeros((0, empty.n_features), dtype=np.float32)]
+    outstanding = 0
     for info in ledger.rounds():
         if settings.learning.discount < 1:
             state = state.discount(settings.learning.discount)
@@ -55,11 +69,12 @@ def fold(ledger: Ledger, settings: Settings, empty: RidgeState, now: datetime) -
             record = read_round(ledger, settings, info, now)
             open_part, waiting = _open_round(record, settings, empty)
             pending.append(waiting)
+            outstanding += int(((record.shares != "no-contact") & ~record.came).sum())
             part = open_part
         state = state + part
         if part.n:
             learned.append(info.number)
-    return Folded(state=state, rounds=learned, pending=np.concatenate(pending))
+    return Folded(state=state, rounds=learned, pending=np.concatenate(pending), outstanding=outstanding)
 
 
 def read_round(ledger: Ledger, settings: Settings, info: RoundInfo, now: datetime) -> RoundRecord:
@@ -98,7 +113,8 @@ def _closed_round(ledger: Ledger, settings: Settings, empty: RidgeState, info: R
             return state
     record = read_round(ledger, settings, info, info.closes_at)
     state = _learned(record, np.isfinite(record.rewards), settings, empty)
-    ledger.add_snapshot(info.number, info.number, position, _packed(state, made_with))
+    with suppress(LedgerError):  # it only saves time: what was read and learned holds also where it cannot be written
+        ledger.add_snapshot(info.number, info.number, position, _packed(state, made_with))
     return state
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armful.campaigns._customers import as_ids
+from armful.campaigns._column_values import is_number
+from armful.campaigns._customers import as_ids, as_texts
 from armful.campaigns._row_progress import with_progress
 from armful.campaigns._rows import open_rows
 from armful.campaigns.settings import OutcomeSettings
-from armful.checks import FloatArray, IntArray
+from armful.checks import LARGEST, FloatArray, IntArray
 from armful.ledger import Ledger, RoundInfo
 from armful.tables._columns import import_pyarrow
 
@@ -22,7 +23,7 @@ class Outcomes:
 
     Attributes
     ----------
-    ids : ndarray of str, shape (m,)
+    ids : pyarrow.ChunkedArray of str, length m
     rewards : ndarray, shape (m,)
     rounds : ndarray of int, shape (m,), or None
         The round that each row names.
@@ -32,7 +33,7 @@ class Outcomes:
         The rows of the file, and those without a reward.
     """
 
-    ids: NDArray[np.str_]
+    ids: Any
     rewards: FloatArray
     rounds: IntArray | None
     times: FloatArray | None
@@ -65,7 +66,7 @@ def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str, *, pro
     reader = open_rows(source, columns=columns, text=columns, delimiter=delimiter)
     ids, rewards, rounds, times, n = [], [], [], [], 0
     for batch in with_progress(reader, "reading outcomes", show=progress):
-        ids.append(np.asarray(as_ids(batch.column(settings.id), settings.id, n).to_numpy(False), dtype=np.str_))
+        ids.append(as_ids(batch.column(settings.id), settings.id, n))
         rewards.append(_rewards(batch.column(settings.reward), settings.reward, n))
         if settings.round is not None:
             rounds.append(_whole_numbers(batch.column(settings.round), settings.round, n))
@@ -75,8 +76,9 @@ def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str, *, pro
     if not n:
         raise ValueError("the file of outcomes holds no rows")
     has_reward = ~np.isnan(np.concatenate(rewards))
+    pa = import_pyarrow()
     return Outcomes(
-        ids=np.concatenate(ids)[has_reward],
+        ids=pa.chunked_array(ids).filter(pa.array(has_reward)),
         rewards=np.concatenate(rewards)[has_reward],
         rounds=np.concatenate(rounds)[has_reward] if rounds else None,
         times=np.concatenate(times)[has_reward] if times else None,
@@ -97,26 +99,26 @@ def match(outcomes: Outcomes, ledger: Ledger, settings: OutcomeSettings, now: da
         If a round is named that does not exist, or a person has two different rewards in a round and
         `repeats = "refuse"`.
     """
-    found = np.zeros(outcomes.ids.size, dtype=np.int64)
-    ever = np.zeros(outcomes.ids.size, dtype=bool)
-    times = np.full(outcomes.ids.size, now.timestamp()) if outcomes.times is None else outcomes.times
+    n = outcomes.rewards.size
+    found, ever = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
+    times = np.full(n, now.timestamp()) if outcomes.times is None else outcomes.times
     infos = ledger.rounds()
     _refuse_unknown_rounds(outcomes.rounds, infos)
-    pa = import_pyarrow()
-    ids = pa.array(outcomes.ids.tolist(), type=pa.string())
     for info in reversed(infos):
         if outcomes.rounds is not None:
-            may = outcomes.rounds == info.number
+            may = asks = outcomes.rounds == info.number
         else:
             may = (found == 0) & (info.chosen_at.timestamp() <= times) & (times <= info.closes_at.timestamp())
-        if outcomes.rounds is not None and not may.any():
+            asks = may | ~ever
+        if not asks.any():
             continue
-        on_list = _is_in(ids, ledger.chosen_ids(info.number))
+        on_list = asks & _is_in(outcomes.ids, ledger.chosen_ids(info.number))
         ever |= on_list
         found[may & on_list] = info.number
     matched = found > 0
+    ids = np.asarray(outcomes.ids.filter(import_pyarrow().array(matched)).to_numpy(), dtype=np.str_)
     rounds, people, rewards, duplicates = _one_each(
-        found[matched], outcomes.ids[matched], outcomes.rewards[matched], times[matched], settings.repeats
+        found[matched], ids, outcomes.rewards[matched], times[matched], settings.repeats
     )
     return Matched(
         rounds=rounds,
@@ -143,10 +145,10 @@ def _one_each(
     low, high = np.minimum.reduceat(rewards, starts), np.maximum.reduceat(rewards, starts)
     differ = np.flatnonzero(low != high)
     if repeats == "refuse" and differ.size:
-        i = starts[differ[0]]
+        i, first, second = starts[differ[0]], low[differ[0]], high[differ[0]]
         raise ValueError(
-            f"{ids[i]!r} has the rewards {low[differ[0]]:g} and {high[differ[0]]:g} in round {rounds[i]}: keep one, or "
-            'say in campaign.toml which counts, repeats = "last", "sum" or "max"'
+            f"{str(ids[i])!r} has the rewards {first:g} and {second:g} in round {rounds[i]}: keep one, or say in "
+            'campaign.toml which counts, repeats = "last", "sum" or "max"'
         )
     last = np.append(starts[1:], rounds.size) - 1
     kept = {"last": rewards[last], "sum": np.add.reduceat(rewards, starts), "max": high}.get(repeats, rewards[last])
@@ -174,16 +176,22 @@ def _rewards(column: Any, name: str, begin: int) -> FloatArray:
     from pyarrow import compute  # noqa: PLC0415
 
     pa = import_pyarrow()
-    texts = compute.utf8_trim_whitespace(column.cast(pa.string()))
-    lower = compute.utf8_lower(texts)
-    texts = compute.if_else(compute.equal(lower, "true"), "1", texts)
-    texts = compute.if_else(compute.equal(lower, "false"), "0", texts)
-    texts = compute.if_else(compute.equal(texts, ""), None, texts)
-    values = _cast(texts, pa.float64(), name, begin, "a number")
+    if is_number(column.type):
+        values = column.cast(pa.float64(), safe=False)
+    else:
+        texts = compute.utf8_trim_whitespace(as_texts(column, name))
+        lower = compute.utf8_lower(texts)
+        texts = compute.if_else(compute.equal(lower, "true"), "1", texts)
+        texts = compute.if_else(compute.equal(lower, "false"), "0", texts)
+        texts = compute.if_else(compute.equal(texts, ""), None, texts)
+        values = _cast(texts, pa.float64(), name, begin, "a number")
     numbers: FloatArray = values.to_numpy(zero_copy_only=False)
-    bad = np.flatnonzero(~np.isfinite(numbers) & compute.is_valid(values).to_numpy(zero_copy_only=False))
+    usable = np.abs(numbers) <= LARGEST
+    bad = np.flatnonzero(~usable & compute.is_valid(values).to_numpy(zero_copy_only=False))
     if bad.size:
-        raise ValueError(f"rewards must be finite numbers, row {begin + bad[0] + 1} of {name!r} has {numbers[bad[0]]}")
+        value = numbers[bad[0]]
+        expected = f"at most {LARGEST:g} in size" if np.isfinite(value) else "finite numbers"
+        raise ValueError(f"rewards must be {expected}, row {begin + bad[0] + 1} of {name!r} has {value:g}")
     return numbers
 
 
@@ -191,7 +199,7 @@ def _whole_numbers(column: Any, name: str, begin: int) -> IntArray:
     from pyarrow import compute  # noqa: PLC0415
 
     pa = import_pyarrow()
-    texts = compute.utf8_trim_whitespace(column.cast(pa.string()))
+    texts = compute.utf8_trim_whitespace(as_texts(column, name))
     values = _cast(texts, pa.int64(), name, begin, "the number of a round")
     if values.null_count:
         row = compute.index(compute.is_null(values), True).as_py()
@@ -201,7 +209,7 @@ def _whole_numbers(column: Any, name: str, begin: int) -> IntArray:
 
 def _times(column: Any, settings: OutcomeSettings, begin: int) -> FloatArray:
     """Return dates and times as seconds since 1970; those that do not name a time zone are in that of the settings."""
-    texts = column.cast(import_pyarrow().string()).to_pylist()
+    texts = as_texts(column, settings.time or "").to_pylist()
     result = np.empty(len(texts))
     for row, text in enumerate(texts):
         try:

@@ -56,7 +56,7 @@ def plan_campaign(
 
 def _sample(source: str, settings: Settings, recipe: FeatureRecipe, progress: bool) -> tuple[FloatArray, int]:
     """Return the features of about 20,000 customers, all if there are fewer, and the number of all customers."""
-    columns, texts = columns_of(settings, recipe.columns)
+    columns, texts = columns_of(settings, recipe)
     kept, keys, fraction, n = list[FloatArray](), list[FloatArray](), 1.0, 0
     reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
     for batch in with_progress(reader, "reading customers", show=progress):

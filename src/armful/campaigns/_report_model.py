@@ -139,8 +139,9 @@ def surprises(data: ReportData) -> Section | None:
     if not data.groups and not data.people:
         return None
     rare = sum(each.chance < figures.RARE for each in data.groups)
+    more = "At least " if rare == len(data.groups) < data.n_groups else ""
     verdict = (
-        f"{counted(rare, 'group')} of {data.n_groups} differ from the predictions by more than chance explains."
+        f"{more}{rare} of {data.n_groups} groups differ from the predictions by more than chance explains."
         if rare
         else f"None of {data.n_groups} groups differs from the predictions by more than chance explains."
     )

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from armful.errors import FileFormatError
+from armful.errors import FileFormatError, NoRowsError
 from armful.tables._columns import feature_columns, refuse_column_choice
 from armful.tables._csv import CSV_BLOCK, Dialect, refuse_header
 from armful.tables._files import (
@@ -198,7 +198,7 @@ def _from_parquet(files: Sequence[FileStamp], name: str, columns: Sequence[str] 
         refuse_column_choice(file.path, schema.names, wanted)
     n_rows, n_bytes = sum(metadata.num_rows for _, metadata in found), sum(file.size or 0 for file in files)
     if not n_rows:
-        raise ValueError(f"{name} holds no rows")
+        raise NoRowsError(f"{name} holds no rows")
     n_read = [0]
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -55,7 +55,14 @@ class Split:
     at_most: tuple[IntArray, ...]
 
 
-def split_round(k: int, shares: NDArray[np.uint8], quotas: Sequence[GroupQuota] = (), *, offset: float = 0.5) -> Split:
+def split_round(
+    k: int,
+    shares: NDArray[np.uint8],
+    quotas: Sequence[GroupQuota] = (),
+    *,
+    required: NDArray[np.bool_] | None = None,
+    offset: float = 0.5,
+) -> Split:
     """Return how a round's contacts and quotas are split between the shares.
 
     Each share gets its part in the ratio of its people, group by group, in whole numbers. The parts of chosen and
@@ -71,6 +78,9 @@ def split_round(k: int, shares: NDArray[np.uint8], quotas: Sequence[GroupQuota] 
     quotas : sequence of GroupQuota
         If each group of a column lies within one group of the column before, the split takes one pass. Columns that
         cross need an integer program over the combinations of their groups.
+    required : ndarray of bool, shape (n_people,), optional
+        Who must be contacted: the part of a share has room for its required people, also where pro rata has less.
+        None of the no-contact share.
     offset : float, default 0.5
         Which parts are rounded up: 0.5 rounds the parts of one column so that their sums are nearest to pro rata. A
         number drawn anew from 0 to 1 in each round gives every group its exact part in the long run, so small groups
@@ -98,11 +108,12 @@ def split_round(k: int, shares: NDArray[np.uint8], quotas: Sequence[GroupQuota] 
     ([[1, 1, 0], [0, 0, 0]], [[3, 1, 0], [1, 1, 0]])
     """
     checks.count("k", k)
+    needed = np.zeros(shares.size, dtype=bool) if required is None else required
     if not _nest(quotas):
-        return _split_crossing(k, shares, quotas, offset)
+        return _split_crossing(k, shares, quotas, needed, offset)
     groups, n_groups = (quotas[-1].groups, len(quotas[-1].labels)) if quotas else (np.zeros(shares.size, np.int64), 1)
     sizes = _sizes(groups, n_groups, shares)
-    low, high = np.zeros_like(sizes), sizes
+    low, high = _sizes(groups[needed], n_groups, shares[needed]), sizes
     bounds = []
     for quota in reversed(quotas):  # from the finest groups to the coarsest
         parents = _parents(groups, n_groups, quota)
@@ -120,25 +131,27 @@ def split_round(k: int, shares: NDArray[np.uint8], quotas: Sequence[GroupQuota] 
     return Split(k=picked[0], at_least=at_least, at_most=at_most)
 
 
-def _split_crossing(k: int, shares: NDArray[np.uint8], quotas: Sequence[GroupQuota], offset: float) -> Split:
+def _split_crossing(
+    k: int, shares: NDArray[np.uint8], quotas: Sequence[GroupQuota], required: NDArray[np.bool_], offset: float
+) -> Split:
     """Return the split if groups cross.
 
     Contacts of each combination of groups that keep all quotas are found first and split; then bounds around them.
     """
     for quota in quotas:
-        split_round(k, shares, [quota], offset=offset)  # a quota that alone cannot be met is named
+        split_round(k, shares, [quota], required=required, offset=offset)  # a quota that alone cannot be met is named
     key = np.zeros(shares.size, dtype=np.int64)
     for quota in quotas:
         key = np.unique(key * len(quota.labels) + quota.groups, return_inverse=True)[1]
     n_cells = int(key.max(initial=-1)) + 1
-    sizes = _sizes(key, n_cells, shares)
+    sizes, low = _sizes(key, n_cells, shares), _sizes(key[required], n_cells, shares[required])
     group_of_cell = [_parents(key, n_cells, quota) for quota in quotas]
     bounds = [(groups, quota.at_least, quota.at_most) for groups, quota in zip(group_of_cell, quotas, strict=True)]
-    contacts = contacts_by_cell(k, _contacts(sizes), bounds)
+    contacts = contacts_by_cell(k, _contacts(low), _contacts(sizes), bounds)
     if contacts is None:
         columns = " and ".join(quota.column for quota in quotas)
         raise InfeasibleError(f"no {k} people keep the quotas of {columns} together, though each can be kept alone")
-    picked = _parts(contacts, sizes, np.zeros_like(sizes), sizes, offset)
+    picked = _parts(contacts, sizes, low, sizes, offset)
     at_least, at_most = [], []
     for quota, groups in zip(quotas, group_of_cell, strict=True):
         people, taken = (_summed(counts, groups, len(quota.labels)) for counts in (sizes, picked))

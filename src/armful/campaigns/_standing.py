@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
+from armful.campaigns._customers import Customers, frozen_kinds
 from armful.campaigns._records import RoundRecord
 from armful.campaigns._results import Round, RoundStatus
 from armful.campaigns.features import FeatureRecipe
-from armful.campaigns.holdout import SHARES
+from armful.campaigns.holdout import NO_CONTACT, SHARES
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray
 from armful.ledger import ChosenArms, RoundInfo
@@ -64,6 +65,24 @@ def round_status(record: RoundRecord) -> RoundStatus:
 def recipe_notes(recipe: FeatureRecipe) -> list[str]:
     """Return what to say of the features once they are frozen."""
     return [f"column {column!r} is left out: {reason}" for column, reason in recipe.left_out]
+
+
+def frozen_notes(recipe: FeatureRecipe, settings: Settings) -> list[str]:
+    """Return what to say in later rounds if the settings name other columns, or other kinds, than were frozen."""
+    frozen, now = frozen_kinds(recipe), {column.name: column.kind for column in settings.features.columns}
+    known = {*recipe.columns, *(column for column, _ in recipe.left_out)}
+    changed = sorted({*now} ^ known | {column for column, kind in frozen.items() if now.get(column, kind) != kind})
+    if not changed:
+        return []
+    names = ", ".join(map(repr, changed))
+    return [f"the features are those of the first round: what campaign.toml now says of {names} has no effect on them"]
+
+
+def required_notes(customers: Customers) -> list[str]:
+    """Return what to say of those who must be chosen and cannot be."""
+    n = int((customers.required & (customers.excluded | (customers.shares == NO_CONTACT))).sum())
+    who = f"{n} of the required customers are" if n > 1 else "one of the required customers is"
+    return [f"{who} not contacted: excluded, resting or in the no-contact share"] if n else []
 
 
 def learning_notes(settings: Settings) -> list[str]:

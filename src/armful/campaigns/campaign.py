@@ -23,7 +23,14 @@ from armful.campaigns._plan_records import PlanResult
 from armful.campaigns._plan_sample import plan_campaign
 from armful.campaigns._records import RoundRecord
 from armful.campaigns._results import Forgotten, Learned, Round, Status
-from armful.campaigns._standing import learning_notes, recipe_notes, round_status, status_notes
+from armful.campaigns._standing import (
+    frozen_notes,
+    learning_notes,
+    recipe_notes,
+    required_notes,
+    round_status,
+    status_notes,
+)
 from armful.campaigns._workspace import is_in_use, remove_abandoned, workspace
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.settings import Settings
@@ -190,6 +197,8 @@ class Campaign:
                 source, self.settings, recipe, self.ledger, number, work / "customers.table", progress=progress
             )
             picked = choose_round(customers, self.settings, policy, folded.state, folded.pending, number)
+            notes = recipe_notes(recipe) if number == 1 else frozen_notes(recipe, self.settings)
+            notes += required_notes(customers)
             details = {**picked.details, "source": _name_of(source), "version": __version__}
             chosen_at = self.now()
             closes_at = chosen_at + self.settings.outcomes.window
@@ -197,7 +206,7 @@ class Campaign:
                 info = RoundInfo(
                     id=0, number=number, key=key, chosen_at=chosen_at, closes_at=closes_at, details=details
                 )
-                return publish(info, picked.arms, None, out, notes=["nothing was recorded"])
+                return publish(info, picked.arms, None, out, notes=[*notes, "nothing was recorded"])
             info = self.ledger.add_round(
                 number=number,
                 key=key,
@@ -208,7 +217,7 @@ class Campaign:
                 settings=self.settings.text,
                 recipe=recipe.to_json(),
             )
-            return publish(info, picked.arms, folder, out, notes=recipe_notes(recipe) if number == 1 else [])
+            return publish(info, picked.arms, folder, out, notes=notes)
 
     def learn(
         self,
@@ -260,7 +269,7 @@ class Campaign:
             outside_window=matched.outside_window,
             duplicates=matched.duplicates,
             empty=rows.empty,
-            outstanding=sum(round_status(record).outstanding for record in self.records()),
+            outstanding=folded.outstanding,
             rounds_learned=folded.rounds,
             notes=learning_notes(self.settings),
         )

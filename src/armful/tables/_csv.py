@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armful import checks
-from armful.errors import FileFormatError
+from armful.errors import FileFormatError, NoRowsError
 from armful.tables._columns import ColumnSelection, feature_columns, import_pyarrow
 from armful.tables._files import FileStamp, readable_errors
 
@@ -85,12 +85,12 @@ def refuse_header(file: FileStamp, name: str, delimiter: str) -> None:
     if lines[0].startswith((b"\xff\xfe", b"\xfe\xff")):  # UTF-16
         raise FileFormatError(f"{name} is not UTF-8: save it as UTF-8")
     if len(lines) == 1 and len(lines[0]) < HEADER - 2:
-        raise ValueError(f"{name} holds no rows")
+        raise NoRowsError(f"{name} holds no rows")
     header = lines[0].decode(errors="replace")
     other = [mark for mark in SEPARATORS if mark in header]
     if other and delimiter not in header:
         shown = SEPARATORS[max(other, key=header.count)]
-        raise FileFormatError(f"{name} looks separated by {shown}: pass delimiter={shown}")
+        raise FileFormatError(f"{name} looks separated by {shown}: set delimiter to {shown}")
 
 
 def _with_ids(batches: Iterator[Any], id: str, name: str, id_type: str | None) -> Iterator[Any]:
