@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 import armful
 from armful.arms import Arms
 from armful.model import _blocks as blocks
-from armful.model._blocks import BLOCK, HALVED, block_size, lengths_and_last, multiply, product_of, row_norms
+from armful.model._blocks import (
+    BLOCK,
+    HALVED,
+    LARGEST_SINGLE,
+    block_size,
+    lengths_and_last,
+    multiply,
+    product_of,
+    row_norms,
+)
 
 
 def two_columns(columns, rows):
@@ -25,7 +34,9 @@ def test_blocks_multiply_as_the_whole(rows_batch, matrix_batch, n, d):
         assert np.allclose(part, (X @ matrix)[..., column])
 
 
-@pytest.mark.parametrize("n", [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 1, 3 * BLOCK - 1, 5000])
+@pytest.mark.parametrize(
+    "n", [BLOCK, BLOCK + 1, LARGEST_SINGLE, LARGEST_SINGLE + 1, 2 * BLOCK, 2 * BLOCK + 1, 3 * BLOCK - 1, 5000]
+)
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_every_row_of_many_blocks_is_there(n, batch):
     rng = np.random.default_rng(n)
@@ -227,7 +238,7 @@ def test_some_of_many_arms_are_multiplied_in_blocks_of_one_size_by_two_columns_o
     assert min(columns_seen) >= 2
 
 
-@pytest.mark.parametrize("n", [8, 13, BLOCK, BLOCK + 1])
+@pytest.mark.parametrize("n", [8, 13, LARGEST_SINGLE, LARGEST_SINGLE + 1])
 def test_a_kernel_gets_rows_that_lie_one_after_the_other_however_they_lay(n):
     """Whether BLAS gives other bits otherwise depends on the processor, so the memory itself is looked at."""
     X = np.ones((2, n, 6))

@@ -70,13 +70,12 @@ class Bipartite:
         return Bipartite(rows.size, columns.size, row, column, self.every_row, self.every_column)
 
     def edges_at(self, rows: IntArray, columns: IntArray) -> IntArray:
-        """Return the edges between these rows and columns, where there are any."""
-        keys = rows * self.n_columns + columns
+        """Return the edges between these rows, which are distinct, and these columns, where there are any."""
         if self.row.size == self.n_rows * self.n_columns:
-            return keys
-        found: IntArray = np.minimum(np.searchsorted(self.keys, keys), self.row.size - 1)
-        there: IntArray = found[self.keys[found] == keys]
-        return there
+            return rows * self.n_columns + columns
+        partner = np.full(self.n_rows, -1)
+        partner[rows] = columns
+        return np.flatnonzero(partner[self.row] == self.column)
 
 
 def best_matching(graph: Bipartite, weights: FloatArray, rng: Generator) -> IntArray | None:
@@ -109,13 +108,14 @@ def dual_values(graph: Bipartite, weights: FloatArray, chosen: IntArray) -> tupl
     depth = 1
     for _ in range(unmatched + 2):
         needed = surely_gained + v.take(source)
-        short = np.flatnonzero(needed > (v * (1 + ROUNDING)).take(target))
+        short = (needed > (v * (1 + ROUNDING)).take(target)).nonzero()[0]
         if short.size == 0:
             break
         short = short[needed[short].argsort()]  # of several edges to a column the best is written last
-        last_gain[target[short]], before[target[short]] = gain[short], source[short]
+        to = target[short]
+        last_gain[to], before[to] = gain[short], source[short]
         v, ancestor, steps = last_gain, before, 0
-        while steps < depth or ancestor.min() < unmatched:
+        while steps < depth or np.minimum.reduce(ancestor) < unmatched:
             if steps > unmatched.bit_length():  # a cycle, along which a better matching can be had
                 return None
             v, ancestor, steps = v + v.take(ancestor), ancestor.take(ancestor), steps + 1
@@ -227,18 +227,9 @@ def _open_edges(graph: Bipartite, weights: FloatArray, chosen: IntArray, v: Floa
     has_row[graph.row[chosen]] = has_column[graph.column[chosen]] = True
     leaves = row[has_row & (u <= gap) & (not graph.every_row)], column[~has_column]
     enters = row[~has_row], column[has_column & (v <= gap) & (not graph.every_column)]
-    begins = [
-        graph.row[others],
-        column[graph.column[chosen]],
-        *leaves,
-        *(np.full(each.size, unmatched) for each in enters),
-    ]
-    ends = [
-        column[graph.column[others]],
-        graph.row[chosen],
-        *(np.full(each.size, unmatched) for each in leaves),
-        *enters,
-    ]
+    to_unmatched, from_unmatched = ([np.full(each.size, unmatched) for each in some] for some in (leaves, enters))
+    begins = [graph.row[others], column[graph.column[chosen]], *leaves, *from_unmatched]
+    ends = [column[graph.column[others]], graph.row[chosen], *to_unmatched, *enters]
     entries = (np.concatenate(begins).astype(np.int32), np.concatenate(ends).astype(np.int32))
     joined = sparse((np.ones(entries[0].size), entries), shape=(unmatched + 1, unmatched + 1))
     part = connected_components(joined, connection="strong")[1]
@@ -263,14 +254,14 @@ def _square_graphs(
     weights = weights + nothing
     full = n == m and graph.every_row
     if full or (n == m and weights.size >= 2 * n * math.log(n)):
-        yield sparse((weights, (row, column)), shape=(n, n)), full
+        yield _matrix(weights, row, column, (n, n)), full
     if full:
         return
     loose = np.arange(n if graph.every_row else 0, n + m, dtype=np.int32)  # edges from a row or column to its copy
     begins = np.concatenate([row, n + column, loose])
     ends = np.concatenate([column, m + row, np.where(loose < n, m + loose, loose - n)])
     values = np.concatenate([weights, weights, np.full(loose.size, nothing)])
-    yield sparse((values, (begins, ends.astype(np.int32))), shape=(n + m, n + m)), True
+    yield _matrix(values, begins, ends.astype(np.int32), (n + m, n + m)), True
 
 
 def _wide_graph(graph: Bipartite, row: Int32Array, column: Int32Array, weights: FloatArray) -> SparseMatrix:
@@ -281,10 +272,19 @@ def _wide_graph(graph: Bipartite, row: Int32Array, column: Int32Array, weights: 
     n, m = graph.n_rows, graph.n_columns
     values = np.where(weights == 0, ALMOST_NOTHING, weights)
     if graph.every_row:
-        return sparse((values, (row, column)), shape=(n, max(m, n + 1)))
+        return _matrix(values, row, column, (n, max(m, n + 1)))
     loose = np.arange(n, dtype=np.int32)
-    entries = (np.append(row, loose), np.append(column, m + loose))
-    return sparse((np.append(values, np.full(n, ALMOST_NOTHING)), entries), shape=(n, m + n))
+    values = np.append(values, np.full(n, ALMOST_NOTHING))
+    return _matrix(values, np.append(row, loose), np.append(column, m + loose), (n, m + n))
+
+
+def _matrix(values: FloatArray, row: Int32Array, column: Int32Array, shape: tuple[int, int]) -> SparseMatrix:
+    """Return a sparse matrix of distinct entries in twice the speed of scipy: integers of 16 bits are sorted faster."""
+    small = np.uint16 if max(shape) <= 2**16 else np.int32
+    order = np.lexsort((column.astype(small), row.astype(small)))
+    begins = np.zeros(shape[0] + 1, dtype=np.int32)
+    np.cumsum(np.bincount(row, minlength=shape[0]), out=begins[1:])
+    return sparse((values[order], column[order], begins), shape=shape)
 
 
 def _inverse(order: IntArray) -> Int32Array:

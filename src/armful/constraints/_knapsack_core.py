@@ -28,7 +28,7 @@ MOST_STATES = 2**25
 """States of the dynamic programme in all; what needs more goes to HiGHS."""
 
 FEW_ARMS = 12
-"""Up to so many arms that could be in a best set or not, a second search takes one of all best sets at random."""
+"""Up to so many arms that could be in a best set or not, all their sets are tried, to take a best one at random."""
 
 CORE_SIZES = (200, 2_000)
 
@@ -71,8 +71,8 @@ class Packing:
 def best_that_fits(problem: Problem, rng: Generator) -> Packing:
     """Return the set with the largest sum of scores; at the deadline the best found so far, with a bound.
 
-    Ties are broken at random: by a second search among the best sets where few arms are undecided, and by exchanging
-    chosen arms for others of the same score that fit.
+    Ties are broken at random: among all best sets where few arms are undecided, and by exchanging chosen arms for
+    others of the same score that fit.
     """
     if int(problem.costs.sum()) <= problem.capacity and problem.scores.size <= problem.at_most:
         value = float(problem.scores.sum())
@@ -112,17 +112,27 @@ def _by_states(problem: Problem, rng: Generator) -> Packing:
     proved = states.search(MOST_STATES, problem.late)
     best = states.chosen()
     most = float(values[states.taken].sum()) + states.unit * states.left
-    spare = 2**BITS // int(values.sum()) // paid.size
-    if proved and spare > 1 and states.n_undecided() <= FEW_ARMS:
-        ties = values * (spare * paid.size) + rng.integers(spare, size=paid.size)
-        known = int(values[best].sum()) * (spare * paid.size) - 1
-        states = States(ties, problem.costs[paid], problem.capacity, known)
-        if states.search(MOST_STATES, problem.late):
-            best = states.chosen()
+    if proved and np.count_nonzero(undecided := states.undecided()) <= FEW_ARMS:
+        best = _any_best(values, problem.costs[paid], problem.capacity, best, np.flatnonzero(undecided), rng)
     chosen[paid[best]] = True
     value = float(problem.scores[chosen].sum())
     bound = value if proved else max(value, float(problem.scores[problem.costs == 0].sum()) + unit * most)
     return Packing(chosen, value, bound, proved)
+
+
+def _any_best(
+    values: IntArray, costs: IntArray, capacity: int, best: Mask, undecided: IntArray, rng: Generator
+) -> Mask:
+    """Return, at random, one of all sets that are as good as the best and differ from it in undecided arms alone."""
+    base = best.copy()
+    base[undecided] = False
+    cost = value = np.zeros(1, dtype=np.int64)  # of every set of undecided arms; bit i of its index is arm i
+    for arm in undecided.tolist():
+        cost, value = np.concatenate([cost, cost + costs[arm]]), np.concatenate([value, value + values[arm]])
+    fits = cost <= capacity - int(costs[base].sum())
+    among = np.flatnonzero(fits & (value == values[best & ~base].sum()))
+    base[undecided] = (int(rng.choice(among)) >> np.arange(undecided.size)) & 1
+    return base
 
 
 def _by_prices(problem: Problem) -> tuple[Relaxation, Packing]:
@@ -206,10 +216,13 @@ def _exchanged(problem: Problem, found: Packing, rng: Generator) -> Packing:
     """Exchange, at random, chosen arms for others of the same score that fit."""
     scores, costs, chosen = problem.scores, problem.costs, found.chosen.copy()
     order = rng.permutation(scores.size)
-    order = order[np.argsort(scores[order], kind="stable")]
+    order = order[scores[order].argsort(kind="stable")]
     same = scores[order[1:]] == scores[order[:-1]]
     differ = chosen[order[1:]] != chosen[order[:-1]]
-    pairs = np.flatnonzero(same & differ & (rng.random(same.size) < 0.5))
+    pairs = np.flatnonzero(same & differ)
+    if pairs.size == 0:
+        return found
+    pairs = pairs[rng.random(pairs.size) < 0.5]
     left = problem.capacity - int(costs[chosen].sum())
     for one, other in zip(order[pairs].tolist(), order[pairs + 1].tolist(), strict=True):
         if chosen[one] == chosen[other]:

@@ -40,7 +40,7 @@ class Items(NamedTuple):
     def members(self, items: IntArray) -> IntArray:
         """Return the arms of these items."""
         begins, counts = self.starts[items], self.counts[items]
-        within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        within = np.arange(int(counts.sum())) - np.repeat(counts.cumsum() - counts, counts)
         arms: IntArray = self.arms[np.repeat(begins, counts) + within]
         return arms
 
@@ -52,8 +52,8 @@ class Side:
         zero = np.zeros(1, dtype=np.int64)
         self.items, self.first = items, 0
         self.slopes: FloatArray = np.append(values[items] / costs[items], 0.0)
-        self.cost_sums: IntArray = np.concatenate([zero, np.cumsum(costs[items])])
-        self.value_sums: IntArray = np.concatenate([zero, np.cumsum(values[items])])
+        self.cost_sums: IntArray = np.concatenate([zero, costs[items].cumsum()])
+        self.value_sums: IntArray = np.concatenate([zero, values[items].cumsum()])
 
     def n_left(self) -> int:
         """Return how many items are undecided."""
@@ -99,7 +99,7 @@ class Moved(NamedTuple):
 
     def before(self, state: int) -> tuple[int, bool]:
         """Return the position in the list for a cost, or the other way round."""
-        return (int(np.searchsorted(self.costs, state)) if self.into_table else int(self.costs[state])), False
+        return (int(self.costs.searchsorted(state)) if self.into_table else int(self.costs[state])), False
 
 
 Step = Listed | Tabled | Moved

@@ -32,29 +32,26 @@ MANY_STEPS = 32
 
 
 class States:
-    """The dynamic programme for positive `values` and `costs` `(n_arms,)`; their sums and the capacity are below 2^60.
+    """The dynamic programme for positive `values` and `costs` `(n_arms,)`; their sums and `capacity` are below 2^60."""
 
-    Only sets of more than the `known` value are searched for; there must be one.
-    """
-
-    def __init__(self, values: IntArray, costs: IntArray, capacity: int, known: int = 0) -> None:
+    def __init__(self, values: IntArray, costs: IntArray, capacity: int) -> None:
         density = values / costs
-        order = np.argsort(-density, kind="stable")
-        spent = np.cumsum(costs[order])
-        n_fit = int(np.searchsorted(spent, capacity, side="right"))
+        order = (-density).argsort(kind="stable")
+        spent = costs[order].cumsum()
+        n_fit = int(spent.searchsorted(capacity, side="right"))
         self.taken = np.zeros(values.size, dtype=bool)
         self.taken[order[:n_fit]] = True
         self.left = capacity - (int(spent[n_fit - 1]) if n_fit else 0)
         self.unit = float(density[order[n_fit]]) if n_fit < values.size else 0.0
         self.margin = ROUNDING * float(values.sum()) - 1.0  # a better set is better by 1 or more
         filled = order[n_fit:][costs[order[n_fit:]] <= self.left][:1]
-        self.best = max(int(values[filled].sum()), known - int(values[self.taken].sum()))
+        self.best = int(values[filled].sum())
         self.loss = np.abs(values - self.unit * costs)
         open_ = np.flatnonzero(self.loss <= self._most())
         self.items = Items.of(open_, values, costs, self.taken)
         self.values, self.costs = self.items.values, self.items.costs
         density = self.values / self.costs
-        rising = np.argsort(density, kind="stable")
+        rising = density.argsort(kind="stable")
         inside = self.taken[self.items.arms[self.items.starts[rising]]]
         self.inside = Side(rising[inside], self.values, self.costs)
         self.outside = Side(rising[~inside][::-1], self.values, self.costs)
@@ -93,9 +90,9 @@ class States:
         chosen[arms] = ~chosen[arms]
         return chosen
 
-    def n_undecided(self) -> int:
-        """Return how many arms could be changed in a set that is as good as the best known."""
-        return int((self.loss <= self._most() + 1).sum())
+    def undecided(self) -> Mask:
+        """Return which arms could be changed in a set that is as good as the best known."""
+        return self.loss <= self._most() + 1
 
     def _most(self) -> float:
         """Return how much of the relaxation a better set may lose at most."""
@@ -120,7 +117,7 @@ class States:
         n_before = self.cost.size
         cost = np.concatenate([self.cost, self.cost + sign * self.costs[item]])
         value = np.concatenate([self.value, self.value + sign * self.values[item]])
-        rising = np.argsort(cost, kind="stable")
+        rising = cost.argsort(kind="stable")
         cost, value = cost[rising], value[rising]
         kept = np.concatenate([rising[:0], [0], 1 + np.flatnonzero(value[1:] > np.maximum.accumulate(value)[:-1])])
         cost = cost[kept]
@@ -149,17 +146,17 @@ class States:
         """
         inside, outside = self.inside, self.outside
         cost_sums, value_sums = outside.cost_sums, outside.value_sums
-        fit = int(np.searchsorted(cost, self.left, side="right"))
+        fit = int(cost.searchsorted(self.left, side="right"))
         room = int(cost_sums[outside.first]) + self.left - cost[:fit]
-        more = np.searchsorted(cost_sums, room, side="right") - 1
+        more = cost_sums.searchsorted(room, side="right") - 1
         low = value[:fit] + (value_sums[more] - value_sums[outside.first])
         high: FloatArray = low + outside.slopes[more] * (room - cost_sums[more])
         less = more[:0]
         if fit < cost.size:
             cost_sums, value_sums = inside.cost_sums, inside.value_sums
             excess = int(cost_sums[inside.first]) - self.left + cost[fit:]
-            less = np.searchsorted(cost_sums, excess, side="left")
-            less = less[: int(np.searchsorted(less, inside.items.size, side="right"))]
+            less = cost_sums.searchsorted(excess, side="left")
+            less = less[: int(less.searchsorted(inside.items.size, side="right"))]
             low_less = value[fit : fit + less.size] - (value_sums[less] - value_sums[inside.first])
             high_less = low_less + inside.slopes[less - 1] * (cost_sums[less] - excess[: less.size])
             low, high = np.concatenate([low, low_less]), np.concatenate([high, high_less])
@@ -195,9 +192,9 @@ class States:
         sides = self.outside, self.inside
         distance = np.concatenate([np.abs(side.slopes[side.first : -1] - self.unit) for side in sides])
         come, go = (self.costs[side.items[side.first :]] for side in sides)
-        order = np.argsort(distance, kind="stable")
-        came = np.cumsum(np.concatenate([come, np.zeros_like(go)])[order])
-        gone = np.cumsum(np.concatenate([np.zeros_like(come), go])[order])
+        order = distance.argsort(kind="stable")
+        came = np.concatenate([come, np.zeros_like(go)])[order].cumsum()
+        gone = np.concatenate([np.zeros_like(come), go])[order].cumsum()
         most, loss = max(self._most(), 1.0), distance[order] - ROUNDING * self.unit
         left, to_save = (
             np.minimum(most / np.maximum(per_unit, 2.0**-60 * most) + 1, 2.0**60).astype(np.int64)

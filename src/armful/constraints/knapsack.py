@@ -97,8 +97,10 @@ class Knapsack(RestrictableConstraint):
         arms = np.flatnonzero(allowed & (scores > 0) & (self._prices <= capacity))
         chosen, bound, proved = self._best_of(arms, scores[arms], capacity, n_arms, deadline, rng)
         chosen = np.concatenate([required, chosen])
-        others = rng.permutation(np.flatnonzero(allowed & (scores == 0)))
-        chosen = np.sort(np.concatenate([chosen, self._that_fit(others, chosen)]))
+        others = np.flatnonzero(allowed & (scores == 0))
+        if others.size:
+            chosen = np.concatenate([chosen, self._that_fit(rng.permutation(others), chosen)])
+        chosen.sort()
         value = float(scores[chosen].sum())
         bound += float(scores[required].sum())
         ratio = 1.0 if proved or value >= bound else value / bound if value > 0 else math.nan

@@ -10,8 +10,12 @@ import numpy as np
 
 from armful.checks import FloatArray
 
-BLOCK, WIDE, WIDE_BLOCK = 1024, 64, 512
-"""Rows per product, `WIDE_BLOCK` from `WIDE` features on: a block and its product stay in the processor's cache."""
+BLOCK, WIDE, WIDE_BLOCK = 1016, 64, 504
+"""Rows per product, `WIDE_BLOCK` from `WIDE` features on: a block and its product stay in the processor's cache. No
+powers of two: the numbers of a column would then compete for the same lines of the cache."""
+
+LARGEST_SINGLE = 1024
+"""Arms that are no more than this are multiplied at once."""
 
 HALVED = 48
 """From this many features on, skipping the zero quarter of a product with a triangle is faster."""
@@ -60,8 +64,8 @@ def multiply(X: FloatArray, matrix: FloatArray, kernel: Kernel, *, some_of_many:
 
 def _by_blocks(X: FloatArray, columns: FloatArray, kernel: Kernel, some_of_many: bool) -> Results:
     n, size = X.shape[-2], block_size(X.shape[-1])
-    lone, multiple = (size, size) if some_of_many else (BLOCK, 8)
-    if n <= lone:
+    largest, multiple = (size, size) if some_of_many else (LARGEST_SINGLE, 8)
+    if n <= largest:
         rows = np.ascontiguousarray(X)
         if n % multiple == 0:
             return kernel(columns, rows.swapaxes(-1, -2))
