@@ -1,6 +1,6 @@
 """Which sets of customers the settings allow, for each share of people."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,10 +124,14 @@ def _allowed(
         return Allowed(constraint=None, candidates=None, required=required, probabilities=None)
     if settings.choose.budget is None and nested:
         columns = {name: customers.groups[name] for name in names}
-        constraint = _by_rank(columns, at_least, at_most, k, free, customers.shares.size)
+        if share != HOLDOUT:  # a policy scans the table of all customers
+            constraint = _by_rank(columns, at_least, at_most, k, free, customers.shares.size)
+            return Allowed(constraint=constraint, candidates=None, required=required, probabilities=None)
+        columns = {name: replace(groups, of_arm=groups.of_arm[free]) for name, groups in columns.items()}
+        constraint = _by_rank(columns, at_least, at_most, k, np.arange(free.size), free.size)
         known = not required.size and len(names) <= 1
-        probabilities = _probabilities(columns, at_least, at_most, k, free) if known else None
-        return Allowed(constraint=constraint, candidates=None, required=required, probabilities=probabilities)
+        probabilities = _probabilities(columns, at_least, at_most, k, free.size) if known else None
+        return Allowed(constraint=constraint, candidates=free, required=required, probabilities=probabilities)
     if free.size > MOST_FOR_PROGRAMS:
         what = "a budget" if settings.choose.budget else "quotas of columns that cross"
         raise ValueError(
@@ -160,18 +164,16 @@ def _by_rank(
 
 
 def _probabilities(
-    columns: dict[str, Groups], at_least: list[IntArray], at_most: list[IntArray], k: int, free: IntArray
+    columns: dict[str, Groups], at_least: list[IntArray], at_most: list[IntArray], k: int, n: int
 ) -> FloatArray | None:
-    """Return the probability with which a random set has each free customer, if the quotas fix every group's number."""
+    """Return the probability with which a random set has each of n customers, if the quotas fix each group's number."""
     if not columns:
-        return np.full(free.size, k / free.size)
+        return np.full(n, k / n)
     (groups,) = columns.values()
     if not np.array_equal(at_least[0], at_most[0]):
         return None
-    codes = groups.of_arm[free]
-    sizes = np.bincount(codes, minlength=len(groups.labels))
-    fractions = at_least[0] / np.maximum(sizes, 1)
-    return np.asarray(fractions[codes])
+    fractions = at_least[0] / np.maximum(groups.sizes, 1)
+    return np.asarray(fractions[groups.of_arm])
 
 
 def _budget_left(

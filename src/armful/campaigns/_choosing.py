@@ -17,6 +17,7 @@ from armful.model import RidgeState
 from armful.model._pending import with_pending
 from armful.policies import Policy
 from armful.policies.choice import Choice
+from armful.scan._threads import blas_at_one_thread
 
 MOST_FOR_PRICES = 200_000
 """Customers up to which the price of each quota is computed, which takes about 20 further choices."""
@@ -30,6 +31,7 @@ class Picked:
     details: Mapping[str, Any]
 
 
+@blas_at_one_thread()  # several threads take longer for the many small products of a round
 def choose_round(
     customers: Customers,
     settings: Settings,
@@ -88,16 +90,17 @@ def _choose(policy: Policy, customers: Customers, sets: Allowed) -> Choice | Non
 def _exploring(
     customers: Customers, sets: Allowed, choice: Choice, state: RidgeState, rng: np.random.Generator
 ) -> float:
-    """Return the fraction of the chosen who are not in the best set by the estimate alone, which is read in float32."""
+    """Return the fraction of the chosen who are not in the best set by the estimate alone; 1 if there is no estimate.
+
+    The estimates are in float32.
+    """
+    if not state.theta.any():
+        return 1.0
     assert sets.constraint is not None
-    theta = state.theta.astype(np.float32)
-    if sets.candidates is None:
-        table = customers.table
-        means = np.concatenate([table.rows(block.start, block.stop) @ theta for block in table.blocks])
-    else:
-        means = customers.table.take(sets.candidates) @ theta
-    best = sets.constraint.best(means.astype(np.float64), rng=rng).indices
-    return float(1 - np.isin(choice.indices, best).mean())
+    estimates = customers.estimates if sets.candidates is None else customers.estimates[sets.candidates]
+    best = np.zeros(estimates.size, dtype=bool)
+    best[sets.constraint.best(estimates.astype(np.float64), rng=rng).indices] = True
+    return float(1 - best[choice.indices].mean())
 
 
 def _by_policy(customers: Customers, sets: Allowed, share: int, choice: Choice | None, state: RidgeState) -> ChosenArms:
@@ -115,24 +118,17 @@ def _by_house_rule(
     customers: Customers, settings: Settings, sets: Allowed, state: RidgeState, number: int, rng: np.random.Generator
 ) -> ChosenArms:
     """Return those of the holdout whom the house rule picks: a random draw, or the highest of a column of scores."""
-    people = np.flatnonzero(customers.shares == HOLDOUT)
-    scores = np.zeros(customers.shares.size)
-    draw = customers.scores is None
-    if customers.scores is None:
-        scores[people] = uniforms(customers.ids_at(people), f"{settings.name} round {number}")
-    else:
-        scores[people] = customers.scores[people]
     indices, probabilities = sets.required, np.full(sets.required.size, np.nan)
-    if sets.constraint is not None:
-        candidates = np.arange(scores.size) if sets.candidates is None else sets.candidates
-        best = candidates[sets.constraint.best(scores[candidates], rng=rng).indices]
+    if sets.constraint is not None and sets.candidates is not None:
+        people, known = sets.candidates, sets.probabilities
+        if customers.scores is None:
+            scores = uniforms(customers.ids_at(people), f"{settings.name} round {number}")
+        else:
+            scores, known = customers.scores[people], None
+        best = sets.constraint.best(scores, rng=rng).indices
         best = best[np.argsort(-scores[best], kind="stable")]
-        indices = np.concatenate([indices, best])
-        known = np.full(best.size, np.nan)
-        if draw and sets.probabilities is not None:
-            free = people[~customers.excluded[people]]
-            known = sets.probabilities[np.searchsorted(free, best)]
-        probabilities = np.concatenate([probabilities, known])
+        indices = np.concatenate([indices, people[best]])
+        probabilities = np.concatenate([probabilities, np.full(best.size, np.nan) if known is None else known[best]])
     return _arms(customers, indices, HOLDOUT, state, probabilities=probabilities)
 
 
@@ -147,7 +143,7 @@ def _arms(
     probabilities: FloatArray | None = None,
 ) -> ChosenArms:
     """Return customers as the ledger records them; choice, order: if a policy chose them, and their order in it."""
-    X = customers.table.take(indices)
+    X = customers.table.take(indices) if choice is None else choice.features[order]
     n = indices.size
     by_policy = choice is not None
     return ChosenArms(

@@ -1,6 +1,6 @@
 """The customers of a round: their features in a table, and what decides who may be chosen."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,44 +10,19 @@ from numpy.typing import NDArray
 
 from armful.campaigns import _column_values as column_values
 from armful.campaigns._feature_kinds import ColumnFeatures
+from armful.campaigns._person_ids import Ids, IdSet, as_ids, as_texts, ids_at, refuse_repeated, uniforms_of_texts
 from armful.campaigns._row_progress import with_progress
 from armful.campaigns._rows import open_rows
 from armful.campaigns.features import FeatureRecipe
-from armful.campaigns.holdout import SHARES, shares_at, uniforms
+from armful.campaigns.holdout import SHARES, shares_at
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray, IntArray
 from armful.constraints._groups import Groups
 from armful.errors import NoRowsError
+from armful.scan._threads import in_threads_as_read
 from armful.tables import Table
-from armful.tables._build import writing
-from armful.tables._columns import Block, import_pyarrow
-
-Ids = NDArray[np.str_]
-
-LONGEST_ID = 500
-"""In characters: arrays of ids are as wide as the longest one, and the index of a database has its limit."""
-
-
-class IdSet:
-    """A set of ids that finds which of many ids are in it, by their `uniforms` of a key."""
-
-    def __init__(self, ids: Iterable[Ids], key: str) -> None:
-        distinct = np.unique(np.concatenate([np.zeros(0, dtype="U1"), *ids]))
-        keys = uniforms(distinct, key)
-        order = np.argsort(keys, kind="stable")
-        self._keys, self._ids = keys[order], distinct[order]
-
-    def __len__(self) -> int:
-        return self._ids.size
-
-    def holds(self, ids: Ids, keys: FloatArray) -> NDArray[np.bool_]:
-        """Return which of some ids are in the set, `(n,)`; keys: their `uniforms` of the set's key."""
-        if not self._ids.size:
-            return np.zeros(ids.size, dtype=bool)
-        place = np.minimum(np.searchsorted(self._keys, keys), self._ids.size - 1)
-        found: NDArray[np.bool_] = self._keys[place] == keys
-        found[found] = self._ids[place[found]] == ids[found]
-        return found
+from armful.tables._columns import import_pyarrow
+from armful.tables._scratch_file import ScratchFile
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,6 +39,8 @@ class Customers:
         Positions in `SHARES`.
     excluded, required : ndarray of bool, shape (n,)
         Who may not be chosen, and who must be.
+    estimates : ndarray of float32, shape (n,)
+        Their estimated rewards.
     groups : mapping of str to Groups
         For each column with a quota the group of each customer.
     costs, scores : ndarray, shape (n,), or None
@@ -77,6 +54,7 @@ class Customers:
     shares: NDArray[np.uint8]
     excluded: NDArray[np.bool_]
     required: NDArray[np.bool_]
+    estimates: NDArray[np.float32]
     groups: Mapping[str, Groups]
     costs: FloatArray | None
     scores: FloatArray | None
@@ -84,7 +62,7 @@ class Customers:
 
     def ids_at(self, indices: IntArray) -> Ids:
         """Return the ids of some customers, `(m,)`."""
-        return np.asarray(self.ids.take(import_pyarrow().array(indices)).to_numpy(), dtype=np.str_)
+        return ids_at(self.ids, indices)
 
 
 def columns_of(settings: Settings, recipe: FeatureRecipe | None) -> tuple[list[str], list[str]]:
@@ -125,15 +103,17 @@ def read_customers(
     source: Any,
     settings: Settings,
     recipe: FeatureRecipe,
+    theta: FloatArray,
     path: Path,
     *,
     excluded: IdSet,
     required: IdSet,
     progress: bool = False,
 ) -> Customers:
-    """Read a file of customers once, a batch at a time, and write their features as a table at `path`.
+    """Read a file of customers once, a batch at a time, and write their features to a new file at `path`.
 
-    Besides a batch it holds the ids and about 40 bytes for each customer.
+    Besides some batches it holds the ids and about 40 bytes for each customer. theta: what the estimates are made with,
+    `(n_features,)`.
 
     Raises
     ------
@@ -142,168 +122,139 @@ def read_customers(
     """
     columns, texts = columns_of(settings, recipe)
     reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
-    passes = _Columns(settings, excluded, required)
-    with writing(path, recipe.n_features, recipe.names, dtype="float32", total=reader.n_rows) as append:
-        for batch in with_progress(reader, "reading customers", show=progress):
-            if not batch.num_rows:
-                continue
-            X = recipe.transform(batch)
-            passes.add(batch, X)
-            append(Block(X, None))
-        if not passes.n:
-            raise NoRowsError(
-                "there are no customers to read; a stream can be read once, and the first round reads it twice"
-            )
-    return passes.customers(Table.open(path))
+    file = ScratchFile(path, recipe.names)
+    prepare = _Preparation(settings, recipe, theta.astype(np.float32), excluded, required, file)
+    batches = _numbered(with_progress(reader, "reading customers", show=progress))
+    prepared = list(in_threads_as_read(prepare, batches))
+    if not prepared:
+        raise NoRowsError(
+            "there are no customers to read; a stream can be read once, and the first round reads it twice"
+        )
+    return _joined(prepared, settings, Table(file))
 
 
-class _Columns:
-    """The columns of all customers so far, but for their features."""
+def _numbered(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield the batches that have rows, each with the number of rows before it."""
+    begin = 0
+    for batch in batches:
+        if batch.num_rows:
+            yield begin, batch
+            begin += batch.num_rows
 
-    def __init__(self, settings: Settings, excluded: IdSet, required: IdSet) -> None:
-        self._settings, self._excluded_ids, self._required_ids = settings, excluded, required
-        self._ids: list[Any] = []
-        self._keys: list[FloatArray] = []
-        self._shares: list[NDArray[np.uint8]] = []
-        self._excluded: list[NDArray[np.bool_]] = []
-        self._required: list[NDArray[np.bool_]] = []
-        self._groups = {quota.column: _GroupCodes(quota.column) for quota in settings.choose.quotas}
-        budget, holdout = settings.choose.budget, settings.holdout
-        self._costs = None if budget is None else _Numbers(budget.column)
-        self._scores = _Numbers(holdout.score) if holdout.rule == "score" and holdout.score else None
-        self._sums: list[FloatArray | float] = [0.0] * len(SHARES)
-        self.n = 0
 
-    def add(self, batch: Any, X: NDArray[np.float32]) -> None:
-        """Add the customers of a batch; X: their features."""
-        settings = self._settings
-        texts = as_ids(batch.column(settings.id), settings.id, self.n)
-        ids = np.asarray(texts.to_numpy(zero_copy_only=False), dtype=np.str_)
-        keys = uniforms(ids, settings.name)
-        shares = shares_at(keys, holdout=settings.holdout.share, no_contact=settings.holdout.no_contact)
-        self._ids.append(texts)
-        self._keys.append(keys)
-        self._shares.append(shares)
-        self._excluded.append(self._excluded_ids.holds(ids, keys))
-        self._required.append(self._required_ids.holds(ids, keys))
-        for column, codes in self._groups.items():
-            codes.add(batch.column(column))
-        for numbers in (self._costs, self._scores):
-            if numbers is not None:
-                numbers.add(batch, ids)
-        for share in np.unique(shares).tolist():
-            self._sums[share] += np.asarray(X[shares == share].sum(axis=0, dtype=np.float64))
-        self.n += len(ids)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Prepared:
+    """What is kept in memory of a batch of m customers.
 
-    def customers(self, table: Table) -> Customers:
-        """Return all customers, with their features in a table."""
-        ids = import_pyarrow().chunked_array(self._ids)
-        _refuse_repeated(ids, np.concatenate(self._keys), self._settings.id)
-        shares = np.concatenate(self._shares)
-        counts = np.bincount(shares, minlength=len(SHARES)).tolist()
-        return Customers(
-            table=table,
+    keys: the `uniforms` of their ids. groups: for each quota the labels of this batch, and the position of each
+    customer's label in these. sums: of their features, by share, `(3, n_features)`. The others are as in `Customers`.
+    """
+
+    ids: Any
+    keys: FloatArray
+    shares: NDArray[np.uint8]
+    excluded: NDArray[np.bool_]
+    required: NDArray[np.bool_]
+    estimates: NDArray[np.float32]
+    groups: list[tuple[list[str], IntArray]]
+    costs: FloatArray | None
+    scores: FloatArray | None
+    sums: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Preparation:
+    """Prepares batches, in several threads: makes their features and writes them, and what else a round needs."""
+
+    settings: Settings
+    recipe: FeatureRecipe
+    theta: NDArray[np.float32]
+    excluded: IdSet
+    required: IdSet
+    file: ScratchFile
+
+    def __call__(self, numbered: tuple[int, Any]) -> _Prepared:
+        begin, batch = numbered
+        settings, (budget, holdout) = self.settings, (self.settings.choose.budget, self.settings.holdout)
+        ids = as_ids(batch.column(settings.id), settings.id, begin)
+        keys = uniforms_of_texts(ids, settings.name)
+        shares = shares_at(keys, holdout=holdout.share, no_contact=holdout.no_contact)
+        X = self.recipe.transform(batch)
+        self.file.write(begin, X)
+        score = holdout.score if holdout.rule == "score" else None
+        return _Prepared(
             ids=ids,
+            keys=keys,
             shares=shares,
-            excluded=np.concatenate(self._excluded),
-            required=np.concatenate(self._required),
-            groups={column: codes.groups() for column, codes in self._groups.items()},
-            costs=None if self._costs is None else self._costs.values(at_least_zero=True),
-            scores=None if self._scores is None else self._scores.values(),
-            population={
-                share: {"n": n, "mean": (np.asarray(total) / n).tolist()}
-                for share, n, total in zip(SHARES, counts, self._sums, strict=True)
-                if n
-            },
+            excluded=self.excluded.holds(ids, keys),
+            required=self.required.holds(ids, keys),
+            estimates=X @ self.theta,
+            groups=[_labels_and_codes(batch, quota.column) for quota in settings.choose.quotas],
+            costs=None if budget is None else _numbers(batch, budget.column, ids, at_least_zero=True),
+            scores=None if score is None else _numbers(batch, score, ids),
+            sums=((shares == np.arange(len(SHARES))[:, None]).astype(np.float32) @ X).astype(np.float64),
         )
 
 
-class _GroupCodes:
-    """The group of each customer by one column; a missing value is a group of its own, `(none)`."""
+def _joined(prepared: list[_Prepared], settings: Settings, table: Table) -> Customers:
+    """Return the customers of all batches."""
 
-    def __init__(self, column: str) -> None:
-        self._column = column
-        self._code_of: dict[str, int] = {}
-        self._codes: list[IntArray] = []
+    def joined(values: Callable[[_Prepared], Any]) -> NDArray[Any]:
+        return np.concatenate([values(each) for each in prepared])
 
-    def add(self, column: Any) -> None:
-        from pyarrow import compute  # noqa: PLC0415 - an extra
-
-        texts = as_texts(column, self._column)
-        empty = compute.fill_null(compute.equal(texts, ""), True)
-        encoded = compute.if_else(empty, "(none)", texts).dictionary_encode()
-        codes = [self._code_of.setdefault(label, len(self._code_of)) for label in encoded.dictionary.to_pylist()]
-        self._codes.append(np.array(codes, dtype=np.int32)[encoded.indices.to_numpy()])
-
-    def groups(self) -> Groups:
-        return Groups(list(self._code_of), np.concatenate(self._codes).astype(np.int64), kind=self._column)
-
-
-class _Numbers:
-    """A column of numbers that every customer must have."""
-
-    def __init__(self, column: str) -> None:
-        self.column = column
-        self._values: list[FloatArray] = []
-
-    def add(self, batch: Any, ids: Ids) -> None:
-        values = column_values.numbers(batch.column(self.column), self.column)
-        bad = np.flatnonzero(np.isnan(values))
-        if bad.size:
-            who = str(ids[bad[0]])
-            raise ValueError(f"column {self.column!r} must hold a number for every customer, {who!r} has none")
-        self._values.append(values)
-
-    def values(self, *, at_least_zero: bool = False) -> FloatArray:
-        values = np.concatenate(self._values)
-        if at_least_zero and values.min() < 0:
-            raise ValueError(f"column {self.column!r} must hold costs of at least 0, got {values.min():g}")
-        return values
+    ids = import_pyarrow().chunked_array([each.ids for each in prepared])
+    refuse_repeated(ids, joined(lambda each: each.keys), settings.id)
+    shares = joined(lambda each: each.shares)
+    counts, sums = np.bincount(shares, minlength=len(SHARES)), sum(each.sums for each in prepared)
+    first = prepared[0]
+    return Customers(
+        table=table,
+        ids=ids,
+        shares=shares,
+        excluded=joined(lambda each: each.excluded),
+        required=joined(lambda each: each.required),
+        estimates=joined(lambda each: each.estimates),
+        groups={
+            quota.column: _groups(quota.column, [each.groups[i] for each in prepared])
+            for i, quota in enumerate(settings.choose.quotas)
+        },
+        costs=None if first.costs is None else joined(lambda each: each.costs),
+        scores=None if first.scores is None else joined(lambda each: each.scores),
+        population={
+            share: {"n": n, "mean": (total / n).tolist()}
+            for share, n, total in zip(SHARES, counts.tolist(), np.asarray(sums), strict=True)
+            if n
+        },
+    )
 
 
-def as_ids(column: Any, name: str, begin: int = 0, where: str = "") -> Any:
-    """Return a column of ids as text.
-
-    begin: the number of the rows before, where: the file, both for messages.
-
-    Raises
-    ------
-    ValueError
-        If an id is missing or too long, or if they are no ids.
-    """
+def _labels_and_codes(batch: Any, column: str) -> tuple[list[str], IntArray]:
+    """Return the labels of a column, and the position of each customer's label; no value is the label `(none)`."""
     from pyarrow import compute  # noqa: PLC0415 - an extra
 
-    pa = import_pyarrow()
-    of_file = f" of {where}" if where else ""
-    if pa.types.is_floating(column.type):
-        raise ValueError(f"ids must be text or whole numbers, and column {name!r}{of_file} holds decimal numbers")
-    texts = as_texts(column, name)
-    empty = compute.or_kleene(compute.is_null(texts), compute.equal(texts, ""))
-    row = compute.index(empty, True).as_py()
-    if row >= 0:
-        raise ValueError(f"every customer needs an id, and {name!r} is empty in row {begin + row + 1}{of_file}")
-    long = compute.index(compute.greater(compute.utf8_length(texts), LONGEST_ID), True).as_py()
-    if long >= 0:
-        raise ValueError(f"ids have up to {LONGEST_ID} characters, that of row {begin + long + 1}{of_file} has more")
-    return texts
+    texts = as_texts(batch.column(column), column)
+    empty = compute.fill_null(compute.equal(texts, ""), True)
+    encoded = compute.if_else(empty, "(none)", texts).dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
 
-def as_texts(column: Any, name: str) -> Any:
-    """Return a column of texts, numbers or the like as plain text."""
-    pa = import_pyarrow()
-    if pa.types.is_integer(column.type):
-        return column.cast(pa.string())
-    return column_values.texts(column, name).cast(pa.string())
+def _groups(column: str, parts: list[tuple[list[str], IntArray]]) -> Groups:
+    """Return the group of each customer from the labels and codes of the batches."""
+    code_of: dict[str, int] = {}
+    codes = []
+    for labels, positions in parts:
+        numbers = [code_of.setdefault(label, len(code_of)) for label in labels]
+        codes.append(np.array(numbers, dtype=np.int64)[positions])
+    return Groups(list(code_of), np.concatenate(codes), kind=column)
 
 
-def _refuse_repeated(ids: Any, keys: FloatArray, name: str) -> None:
-    """Raise ValueError if an id occurs twice. keys: their `uniforms`, equal for equal ids."""
-    order = np.argsort(keys, kind="stable")
-    same = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
-    for i in same.tolist():
-        first, second = sorted((int(order[i]), int(order[i + 1])))
-        if ids[first].as_py() == ids[second].as_py():
-            raise ValueError(
-                f"every customer must be in the file once, and {name} {ids[first].as_py()!r} is in rows {first + 1} "
-                f"and {second + 1}"
-            )
+def _numbers(batch: Any, column: str, ids: Any, *, at_least_zero: bool = False) -> FloatArray:
+    """Return a column of numbers that every customer must have."""
+    values = column_values.numbers(batch.column(column), column)
+    bad = np.flatnonzero(np.isnan(values))
+    if bad.size:
+        who = ids[int(bad[0])].as_py()
+        raise ValueError(f"column {column!r} must hold a number for every customer, {who!r} has none")
+    if at_least_zero and values.min() < 0:
+        raise ValueError(f"column {column!r} must hold costs of at least 0, got {values.min():g}")
+    return values

@@ -5,12 +5,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from armful.campaigns._customers import Customers, Ids, IdSet, as_ids, read_customers
+from armful.campaigns._customers import Customers, read_customers
+from armful.campaigns._person_ids import Ids, IdSet, as_array, as_ids
 from armful.campaigns._rows import open_rows
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.settings import Settings
+from armful.checks import FloatArray
 from armful.errors import NoRowsError
 from armful.ledger import Ledger
 
@@ -19,18 +19,21 @@ def customers_of_round(
     source: Any,
     settings: Settings,
     recipe: FeatureRecipe,
+    theta: FloatArray,
     ledger: Ledger,
     number: int,
     path: Path,
     *,
     progress: bool = False,
 ) -> Customers:
-    """Read the customers of a round, without those who rest or are excluded; path: for the table of their features."""
+    """Read the customers of a round, and who of them rests or is excluded; theta, path: as in `read_customers`."""
     rest = range(max(1, number - settings.choose.rest), number)
     resting = [ledger.ids_chosen(rest)] if rest else []
     excluded = IdSet([*resting, *_read_ids(settings.choose.exclude, settings)], settings.name)
     required = IdSet(_read_ids(settings.choose.require, settings), settings.name)
-    return read_customers(source, settings, recipe, path, excluded=excluded, required=required, progress=progress)
+    return read_customers(
+        source, settings, recipe, theta, path, excluded=excluded, required=required, progress=progress
+    )
 
 
 def _read_ids(files: Iterable[str], settings: Settings) -> list[Ids]:
@@ -42,6 +45,6 @@ def _read_ids(files: Iterable[str], settings: Settings) -> list[Ids]:
             reader = open_rows(path, columns=[settings.id], text=[settings.id], delimiter=settings.delimiter)
             for batch in reader.batches:
                 column = as_ids(batch.column(settings.id), settings.id, begin, name)
-                result.append(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.str_))
+                result.append(as_array(column))
                 begin += batch.num_rows
     return result

@@ -16,6 +16,7 @@ from armful.checks import FloatArray
 from armful.errors import FileFormatError, LedgerError
 from armful.ledger import Ledger, RoundInfo
 from armful.model import RidgeState
+from armful.scan._threads import blas_at_one_thread
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,6 +40,7 @@ class Folded:
     outstanding: int
 
 
+@blas_at_one_thread()  # several threads take longer for many small factorizations
 def fold(ledger: Ledger, settings: Settings, empty: RidgeState, now: datetime) -> Folded:
     """Return the state of all rounds whose window has closed, and of other outcomes if they are learned at once.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.campaigns._column_values import is_number
-from armful.campaigns._customers import as_ids, as_texts
+from armful.campaigns._person_ids import as_ids, as_texts
 from armful.campaigns._row_progress import with_progress
 from armful.campaigns._rows import open_rows
 from armful.campaigns.settings import OutcomeSettings

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import numpy as np
 
-from armful.campaigns._customers import as_ids, columns_of, fit_recipe
+from armful.campaigns._customers import columns_of, fit_recipe
+from armful.campaigns._person_ids import as_ids
 from armful.campaigns._plan_records import PlanResult
 from armful.campaigns._row_progress import with_progress
 from armful.campaigns._rows import open_rows

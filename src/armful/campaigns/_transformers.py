@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +17,9 @@ from armful.tables._columns import name_list, refuse_column_choice
 
 HARMLESS = ("numpy.dtype", "scipy._lib.array_api_compat.numpy._aliases.asarray", "scipy.interpolate._bsplines.BSpline")
 """What scikit-learn's own transformers hold, and skops does not trust by itself."""
+
+ONE_AT_A_TIME = Lock()
+"""Batches are transformed in threads, and a transformer of somebody else may not allow that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +73,8 @@ class TransformerFeatures:
 
     def transformed(self, table: pa.Table) -> NDArray[Any]:
         """Return what the transformer makes of a table; raise ValueError if it is not one finite number each."""
-        X = _dense(self.transformer.transform(table))
+        with ONE_AT_A_TIME:
+            X = _dense(self.transformer.transform(table))
         if X.shape != (table.num_rows, len(self.features)):
             raise ValueError(
                 f"the transformer must give {len(self.features)} features for each row, got {X.shape} for "

@@ -194,7 +194,14 @@ class Campaign:
         folded = self._folded(policy)
         with workspace(self.folder) as work:
             customers = customers_of_round(
-                source, self.settings, recipe, self.ledger, number, work / "customers.table", progress=progress
+                source,
+                self.settings,
+                recipe,
+                folded.state.theta,
+                self.ledger,
+                number,
+                work / "customers.features",
+                progress=progress,
             )
             picked = choose_round(customers, self.settings, policy, folded.state, folded.pending, number)
             notes = recipe_notes(recipe) if number == 1 else frozen_notes(recipe, self.settings)

@@ -90,7 +90,12 @@ def uniforms(ids: ArrayLike, key: str) -> FloatArray:
     >>> uniforms(["anna", "bert"], "autumn").round(3)
     array([0.711, 0.886])
     """
-    return (hashes(ids, key) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return uniforms_of(_code_points(ids), key)
+
+
+def uniforms_of(codes: NDArray[np.uint8] | NDArray[np.uint32], key: str) -> FloatArray:
+    """Return the `uniforms` of ids whose code points are given, `(n, length of the longest)`, 0 after the end."""
+    return (_hashes(codes, key) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def hashes(ids: ArrayLike, key: str) -> NDArray[np.uint64]:
@@ -116,7 +121,10 @@ def hashes(ids: ArrayLike, key: str) -> NDArray[np.uint64]:
     >>> hashes(["anna", "bert"], "autumn")
     array([13115939637502391183, 16339202913716751888], dtype=uint64)
     """
-    codes = _code_points(ids)
+    return _hashes(_code_points(ids), key)
+
+
+def _hashes(codes: NDArray[np.uint8] | NDArray[np.uint32], key: str) -> NDArray[np.uint64]:
     first, *others = _coefficients(key, codes.shape[1] + 1)
     result = np.empty(len(codes), dtype=np.uint64)
     for begin in range(0, len(codes), _BLOCK):

@@ -1,8 +1,9 @@
 """Python threads over blocks of arms, with BLAS limited to one thread."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
@@ -24,6 +25,22 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_items: i
         return
     with BLAS_AT_ONE, ThreadPoolExecutor(n_threads) as pool:
         yield from pool.map(work, items)
+
+
+def in_threads_as_read(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Yield `work(item)` for each item, in order, while the calling thread reads the next items.
+
+    Unlike with `in_threads`, only as many items are held as there are threads, and one more.
+    """
+    n_threads = _cores()
+    with blas_at_one_thread(), ThreadPoolExecutor(n_threads) as pool:
+        waiting: deque[Future[Result]] = deque()
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 @contextmanager
