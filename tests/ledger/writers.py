@@ -2,10 +2,10 @@
 
 Usage: python -m tests.ledger.writers URL ACKNOWLEDGEMENTS NAMES N_TIMES N_ROUNDS
 
-It forks a writer for each letter of NAMES, N_TIMES one after the other. With N_ROUNDS = 0 each writes until it is killed
-(SIGKILL, a random fraction of a second later); else it ends after so many rounds. When the ledger has acknowledged
-something, a writer appends a line to the file ACKNOWLEDGEMENTS: it is there even if the writer is killed right
-afterwards.
+It forks a writer for each letter of NAMES, N_TIMES one after the other. With N_ROUNDS = 0 each writes until it is
+killed (SIGKILL, a random fraction of a second later); else it ends after so many rounds. When the ledger has
+acknowledged something, a writer appends a line to the file ACKNOWLEDGEMENTS: it is there even if the writer is killed
+right afterwards.
 """
 
 import os

@@ -138,22 +138,17 @@ EXPECTED = "a store is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABAS
 
 
 def parse_url(url: str) -> URL:
-    """Return the parts of the URL of a store; no message repeats what may hold a password.
-
-    The file of an SQLite URL is taken as it is written: `?`, `#` and `%` are part of its name.
-    """
-    found = re.fullmatch(r"sqlite(\+pysqlite)?:///(.+)", url, re.DOTALL) if isinstance(url, str) else None
-    if found is not None:
-        if found[2] == ":memory:" or re.search(r"\?\w+=[^/]*$", found[2]):
-            raise LedgerError(f"{EXPECTED}, with the name of a file and nothing else, got {url}")
-        return URL.create("sqlite", database=found[2])
+    """Return the parts of the URL of a store; no message repeats what may hold a password."""
+    file = re.fullmatch(r"sqlite(\+pysqlite)?://(/(?P<path>.+))?", url, re.DOTALL)
+    if file:
+        path = file["path"]  # as it is: a folder may have a question mark or a percent sign in its name
+        if path in (None, ":memory:") or re.search(r"\?\w+=[^/]*$", path):
+            raise LedgerError(f"{EXPECTED}; in SQLite it needs the name of a file and nothing else, got {url}")
+        return URL.create("sqlite", database=path)
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError, AttributeError):
+    except (ArgumentError, ValueError):
         raise LedgerError(f"{EXPECTED}, and what was given cannot be read as one") from None
-    kind = parsed.drivername
-    if kind in ("sqlite", "sqlite+pysqlite"):
-        raise LedgerError(f"{EXPECTED}, with the name of a file and nothing else, got {parsed.render_as_string()}")
-    if kind in ("postgresql", "postgres", "postgresql+psycopg"):
-        return parsed.set(drivername="postgresql+psycopg")
-    raise LedgerError(f"{EXPECTED}, got one of the kind {kind!r}")
+    if parsed.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
+        raise LedgerError(f"{EXPECTED}, got one of the kind {parsed.drivername!r}")
+    return parsed.set(drivername="postgresql+psycopg")

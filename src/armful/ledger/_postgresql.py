@@ -36,8 +36,8 @@ class PostgresqlStore(Store):
             raise LedgerError("a store in PostgreSQL needs psycopg: pip install 'armful[campaigns]'") from None
         self._psycopg = psycopg
         self.driver_errors = (psycopg.Error,)
-        plain = url.set(drivername="postgresql", query={})
-        self.name = plain.set(password=None).render_as_string()
+        plain = URL.create("postgresql", url.username, host=url.host, port=url.port, database=url.database)
+        self.name = plain.render_as_string()
         limit = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_SECONDS}
         self.engine = create_engine(url, connect_args=limit, pool_pre_ping=True, hide_parameters=True)
 
