@@ -16,7 +16,7 @@ from pathlib import Path
 
 import alembic.config  # noqa: F401 - what is imported before the forks need not be imported after each
 
-import armful.campaigns.campaign  # noqa: F401
+import armful.campaigns.campaign
 import armful.cli._campaign_output  # noqa: F401
 from armful import cli
 from armful.ledger._sqlite import SqliteStore

@@ -1,4 +1,4 @@
-"""Commands that are killed at any moment: nothing acknowledged is lost, nothing half-done is seen, the next one works."""
+"""Commands that are killed at any moment: what was acknowledged is there, nothing is half done, the next one works."""
 
 import random
 import shutil
