@@ -95,7 +95,8 @@ def write_command_line() -> None:
     body = output("-m", "typer", "armful.cli._app", "utils", "docs", "--name", "armful").partition("\n")[2].lstrip()
     plan = output("-m", "armful", "compare", "--example")
     text = (
-        f"# Command line\n\nThe command `armful` needs the extra `[experiments]`.\n\n{body.rstrip()}\n\n"
+        "# Command line\n\nThe commands of campaigns need the extra `[campaigns]`, `reproduce` and `compare` the extra "
+        f"`[experiments]`.\n\n{body.rstrip()}\n\n"
         "## A plan\n\nWhat `armful compare --example` prints. "
         "[Compare policies](../howto/compare-policies.md) explains it.\n\n"
         f"```toml\n{plan.rstrip()}\n```\n"

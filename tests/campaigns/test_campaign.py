@@ -150,7 +150,9 @@ def test_an_outcome_belongs_to_the_last_round_within_whose_window_it_lies(tmp_pa
             came = [n for n in (1, 2, 3) if np.isfinite(campaign.ledger.outcomes(n).rewards).any()]
             return came[-1] if learned.matched else None
 
-        assert round_of("2026-01-01") is None  # before the first round
+        assert round_of("2025-12-31") is None  # before the first round
+        assert round_of("2026-01-01 11:00") is None
+        assert round_of("2026-01-01") == 1  # at some time of that day
         assert round_of("2026-01-08 11:00") == 1
         assert round_of("2026-01-08 13:00") == 2
         assert round_of("2026-01-29T12:00:00+00:00") == 3

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from armful.campaigns._allowed import NOBODY, Allowed, allowed_sets
 from armful.campaigns._customers import Customers
+from armful.campaigns._lift_data import describe_pool
 from armful.campaigns.holdout import CHOSEN, HOLDOUT, SHARES, uniforms
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray, IntArray
@@ -70,6 +71,8 @@ def choose_round(
     for share, sets in allowed.items():
         if share == HOLDOUT:
             parts.append(_by_house_rule(customers, settings, sets, state, number, rng))
+            if customers.scores is None and settings.choose.budget is None and sets.candidates is not None:
+                details["holdout_pool"] = _pool(customers, sets.candidates)
             continue
         choice = _choose(policy, customers, sets)
         parts.append(_by_policy(customers, sets, share, choice, state))
@@ -118,7 +121,7 @@ def _by_house_rule(
     customers: Customers, settings: Settings, sets: Allowed, state: RidgeState, number: int, rng: np.random.Generator
 ) -> ChosenArms:
     """Return those of the holdout whom the house rule picks: a random draw, or the highest of a column of scores."""
-    indices, probabilities = sets.required, np.full(sets.required.size, np.nan)
+    indices, probabilities = sets.required, np.ones(sets.required.size)
     if sets.constraint is not None and sets.candidates is not None:
         people, known = sets.candidates, sets.probabilities
         if customers.scores is None:
@@ -130,6 +133,15 @@ def _by_house_rule(
         indices = np.concatenate([indices, people[best]])
         probabilities = np.concatenate([probabilities, np.full(best.size, np.nan) if known is None else known[best]])
     return _arms(customers, indices, HOLDOUT, state, probabilities=probabilities)
+
+
+def _pool(customers: Customers, people: IntArray) -> dict[str, Any]:
+    """Return what is kept of those from whom the holdout is drawn at random, for the lift."""
+    groups = {
+        column: np.array(groups.labels, dtype=np.str_)[groups.of_arm[people]]
+        for column, groups in customers.groups.items()
+    }
+    return describe_pool(customers.estimates[people].astype(np.float64), groups)
 
 
 def _arms(

@@ -62,5 +62,5 @@ def _only_campaign(url: str) -> str:
     names = Ledger.campaigns(url)
     if len(names) != 1:
         there = ", ".join(map(repr, names)) or "none"
-        raise ValueError(f"give the name of the campaign, by name=...: the store has {there}")
+        raise ValueError(f"give the name of the campaign (name=..., or --campaign in a command): the store has {there}")
     return names[0]

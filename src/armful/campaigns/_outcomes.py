@@ -16,6 +16,9 @@ from armful.checks import LARGEST, FloatArray, IntArray
 from armful.ledger import Ledger, RoundInfo
 from armful.tables._columns import import_pyarrow
 
+DAY = 24 * 3600.0
+"""The length of a date without a time, in seconds."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outcomes:
@@ -27,8 +30,8 @@ class Outcomes:
     rewards : ndarray, shape (m,)
     rounds : ndarray of int, shape (m,), or None
         The round that each row names.
-    times : ndarray, shape (m,), or None
-        When the outcome happened, in seconds since 1970.
+    times : ndarray, shape (m, 2), or None
+        When the outcome happened, its first and its last possible moment, in seconds since 1970.
     n_rows, empty : int
         The rows of the file, and those without a reward.
     """
@@ -101,14 +104,15 @@ def match(outcomes: Outcomes, ledger: Ledger, settings: OutcomeSettings, now: da
     """
     n = outcomes.rewards.size
     found, ever = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
-    times = np.full(n, now.timestamp()) if outcomes.times is None else outcomes.times
+    times = np.full((n, 2), now.timestamp()) if outcomes.times is None else outcomes.times
+    begin, end = times.T
     infos = ledger.rounds()
     _refuse_unknown_rounds(outcomes.rounds, infos)
     for info in reversed(infos):
         if outcomes.rounds is not None:
             may = asks = outcomes.rounds == info.number
         else:
-            may = (found == 0) & (info.chosen_at.timestamp() <= times) & (times <= info.closes_at.timestamp())
+            may = (found == 0) & (info.chosen_at.timestamp() <= end) & (begin <= info.closes_at.timestamp())
             asks = may | ~ever
         if not asks.any():
             continue
@@ -118,7 +122,7 @@ def match(outcomes: Outcomes, ledger: Ledger, settings: OutcomeSettings, now: da
     matched = found > 0
     ids = np.asarray(outcomes.ids.filter(import_pyarrow().array(matched)).to_numpy(), dtype=np.str_)
     rounds, people, rewards, duplicates = _one_each(
-        found[matched], ids, outcomes.rewards[matched], times[matched], settings.repeats
+        found[matched], ids, outcomes.rewards[matched], begin[matched], settings.repeats
     )
     return Matched(
         rounds=rounds,
@@ -208,9 +212,12 @@ def _whole_numbers(column: Any, name: str, begin: int) -> IntArray:
 
 
 def _times(column: Any, settings: OutcomeSettings, begin: int) -> FloatArray:
-    """Return dates and times as seconds since 1970; those that do not name a time zone are in that of the settings."""
+    """Return the first and the last moment of each date or time, `(m, 2)`, in seconds since 1970.
+
+    Those that do not name a time zone are in that of the settings.
+    """
     texts = as_texts(column, settings.time or "").to_pylist()
-    result = np.empty(len(texts))
+    result = np.empty((len(texts), 2))
     for row, text in enumerate(texts):
         try:
             moment = datetime.fromisoformat((text or "").strip())
@@ -219,7 +226,8 @@ def _times(column: Any, settings: OutcomeSettings, begin: int) -> FloatArray:
                 f"{settings.time!r} must hold dates or times like 2026-03-31 or 2026-03-31 18:00, "
                 f"row {begin + row + 1} has {text!r}"
             ) from None
-        result[row] = (moment if moment.tzinfo else moment.replace(tzinfo=settings.zone)).timestamp()
+        begin_of = (moment if moment.tzinfo else moment.replace(tzinfo=settings.zone)).timestamp()
+        result[row] = begin_of, begin_of + (DAY if len(text.strip()) == len("2026-03-31") else 0)
     return result
 
 

@@ -132,7 +132,7 @@ class RoundStatus(Result):
         Those whose outcome came; those of an open round whose outcome has not; and those of a closed round who
         count as `missing` says, since none came.
     mean_chosen, mean_holdout : float
-        The mean reward so far of those whose reward is known or assumed; NaN if there are none.
+        The mean reward of those whose reward is known or assumed, once the window has closed; NaN before.
     exploring : float
         The fraction of the chosen that the estimate alone would not have chosen.
     """

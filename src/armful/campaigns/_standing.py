@@ -47,6 +47,7 @@ def round_status(record: RoundRecord) -> RoundStatus:
     """Return what has come of a round so far."""
     known = np.isfinite(record.rewards)
     contacted = record.shares != "no-contact"
+    counted = known & record.closed  # early outcomes are mostly good ones
     return RoundStatus(
         number=record.number,
         chosen_at=record.chosen_at,
@@ -56,8 +57,8 @@ def round_status(record: RoundRecord) -> RoundStatus:
         came=int(record.came.sum()),
         outstanding=0 if record.closed else int((contacted & ~record.came).sum()),
         assumed=int((known & ~record.came).sum()),
-        mean_chosen=_mean(record.rewards[known & record.is_share("chosen")]),
-        mean_holdout=_mean(record.rewards[known & record.is_share("holdout")]),
+        mean_chosen=_mean(record.rewards[counted & record.is_share("chosen")]),
+        mean_holdout=_mean(record.rewards[counted & record.is_share("holdout")]),
         exploring=record.exploring,
     )
 

@@ -373,8 +373,8 @@ class Campaign:
         n_people = self.ledger.forget(wanted)
         if self.recipe is not None:
             self.policy()  # makes the snapshots of these rounds anew
-        notes = ["your own files still hold them: customers, outcomes, copies of lists, reports and backups"]
-        return Forgotten(n_people=n_people, rounds=rounds, notes=notes)
+        elsewhere = "your own files still hold them: customers, outcomes, copies of lists, reports and backups"
+        return Forgotten(n_people=n_people, rounds=rounds, notes=[elsewhere] if n_people else [])
 
     def _round_to_return(self, key: str | None, dry_run: bool) -> RoundInfo | None:
         """Return the round of this key, or the last one if its list was never written; None to choose a new one."""
