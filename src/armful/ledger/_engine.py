@@ -32,7 +32,13 @@ class Store(ABC):
     def reading(self) -> Iterator[Connection]:
         """Give a connection on which all reads see the same moment."""
         with self._explained(), self.engine.connect() as connection:
-            yield self._begin_read(connection)
+            try:
+                yield self._begin_read(connection)
+            except LedgerError:
+                raise
+            except (ValueError, KeyError, TypeError) as error:  # of reading times, JSON or rewards of nobody
+                reason = f"it holds what armful does not write, {error}"
+                raise LedgerError(f"{self.name} is damaged: {reason}; restore it from a backup") from error
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
