@@ -54,6 +54,15 @@ def refuse_target(path: Path) -> None:
         raise PermissionError(f"no permission to write in {folder}: give another folder")
 
 
+def refuse_folder(folder: Path) -> None:
+    """Raise OSError if no lists can be written below a campaign's folder, before anything is recorded."""
+    there = next(each for each in (folder / ROUNDS, folder, *folder.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(f"{there} is a file, and a folder is needed there for the lists: remove it")
+    if not os.access(there, os.W_OK):
+        raise PermissionError(f"no permission to write in {there}, where the lists of rounds are")
+
+
 def publish(
     info: RoundInfo,
     arms: ChosenArms,

@@ -17,7 +17,7 @@ from armful.campaigns._choosing import choose_round
 from armful.campaigns._customers import fit_recipe
 from armful.campaigns._eligible import customers_of_round
 from armful.campaigns._fold import Folded, fold, read_round
-from armful.campaigns._lists import list_path, publish, refuse_target, remove_from_list
+from armful.campaigns._lists import list_path, publish, refuse_folder, refuse_target, remove_from_list
 from armful.campaigns._opening import open_store
 from armful.campaigns._plan_records import PlanResult
 from armful.campaigns._plan_sample import plan_campaign
@@ -184,6 +184,8 @@ class Campaign:
         if out is not None:
             refuse_target(Path(out))
         folder = None if dry_run else self.folder or Path(self.settings.name)
+        if folder is not None:
+            refuse_folder(folder)
         known = self._round_to_return(key, dry_run)
         if known is not None:
             return publish(known, self.ledger.chosen(known.number), folder, out, repeated=True)
