@@ -42,7 +42,7 @@ Clock = Callable[[], datetime]
 
 
 class Campaign:
-    """A campaign in a folder, or in a store: rounds that are chosen, outcomes that come later, a model that learns.
+    r"""A campaign in a folder, or in a store: rounds that are chosen, outcomes that come later, a model that learns.
 
     Everything durable is in the ledger. The model is a fold over it, so a campaign can be opened, killed and opened
     again at any time, and several programs may use one.
@@ -60,9 +60,18 @@ class Campaign:
 
     Examples
     --------
-    >>> with Campaign.open("autumn") as campaign:              # doctest: +SKIP
-    ...     chosen = campaign.choose("customers.parquet")
-    ...     campaign.learn("outcomes.csv")
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "campaign.toml").write_text(
+    ...     'name = "autumn"\nid = "id"\nchoose.k = 2\nholdout.share = 0\npolicy.cap = 1\n'
+    ...     'outcomes.reward = "bought"\nfeatures.columns.age.kind = "number"'
+    ... )
+    >>> with Campaign.open(folder) as campaign:
+    ...     chosen = campaign.choose(pa.table({"id": ["ann", "bob", "cy"], "age": [30, 50, 70]}))
+    ...     learned = campaign.learn(pa.table({"id": campaign.ledger.chosen_ids(1), "bought": [1, 0]}))
+    >>> chosen.n_chosen, learned.new, learned.outstanding
+    (2, 2, 0)
     """
 
     def __init__(self, settings: Settings, ledger: Ledger, folder: Path | None, now: Clock | None = None) -> None:
@@ -181,6 +190,8 @@ class Campaign:
         LedgerError
             If the round cannot be recorded, or another program chose one meanwhile. Nothing is changed then.
         """
+        if key == "":
+            raise ValueError("key must be a name for the round, got an empty text; leave it out to choose a new round")
         if out is not None:
             refuse_target(Path(out))
         folder = None if dry_run else self.folder or Path(self.settings.name)
