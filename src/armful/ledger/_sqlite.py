@@ -13,6 +13,7 @@ from sqlalchemy.pool import QueuePool
 from armful.errors import LedgerError
 from armful.files._atomic_file import real_target
 from armful.ledger._engine import LOCK_SECONDS, Store
+from armful.ledger._versions import check_free, schema_version
 
 SYNCHRONOUS = ("FULL", 2)
 """With NORMAL a power cut loses commits that were acknowledged: the log is then synced at checkpoints only."""
@@ -61,7 +62,10 @@ class SqliteStore(Store):
         return sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS, check_same_thread=False)
 
     def prepare(self, *, create: bool) -> None:
-        """Also see to it that the file has a write-ahead log."""
+        """Also see to it that the file has a write-ahead log; first that it is not the database of another program."""
+        with self.reading() as connection:
+            if schema_version(connection) is None:
+                check_free(connection, self.name, alone=self.alone)
         with self._explained():
             _use_write_ahead_log(self.engine.raw_connection())
         super().prepare(create=create)
@@ -90,9 +94,10 @@ class SqliteStore(Store):
     ) -> None:
         """Insert by one statement, prepared once."""
         marks = ", ".join("?" * len(columns))
+        an_iterator_will_do: Any = rows
         cursor = connection.connection.cursor()
         try:
-            cursor.executemany(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", rows)  # type: ignore[arg-type]  # an iterator will do
+            cursor.executemany(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", an_iterator_will_do)
         finally:
             cursor.close()
 

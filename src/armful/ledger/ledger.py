@@ -262,8 +262,9 @@ class Ledger(LedgerView):
     def forget(self, ids: ArrayLike) -> int:
         """Erase people: their arms and rewards in all rounds, and the snapshots of states that they were in.
 
-        A record stays of how many were erased and when, without ids. In SQLite the bytes are gone from the files too. A
-        PostgreSQL server overwrites them when it vacuums.
+        A record stays of how many were erased and when, without ids. In SQLite the bytes are gone from the files too:
+        the file is written anew, which takes as much space again meanwhile. A PostgreSQL server frees the rows when it
+        vacuums, and its logs and backups hold them as long as it keeps those.
 
         Parameters
         ----------
