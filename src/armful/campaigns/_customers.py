@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.campaigns import _column_values as column_values
+from armful.campaigns._feature_file import FeatureFile
 from armful.campaigns._feature_kinds import ColumnFeatures
 from armful.campaigns._person_ids import Ids, IdSet, as_ids, as_texts, ids_at, refuse_repeated, uniforms_of_texts
 from armful.campaigns._row_progress import with_progress
@@ -22,7 +23,6 @@ from armful.errors import NoRowsError
 from armful.scan._threads import in_threads_as_read
 from armful.tables import Table
 from armful.tables._columns import import_pyarrow
-from armful.tables._scratch_file import ScratchFile
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,7 +122,7 @@ def read_customers(
     """
     columns, texts = columns_of(settings, recipe)
     reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
-    file = ScratchFile(path, recipe.names)
+    file = FeatureFile(path, recipe)
     prepare = _Preparation(settings, recipe, theta.astype(np.float32), excluded, required, file)
     batches = _numbered(with_progress(reader, "reading customers", show=progress))
     prepared = list(in_threads_as_read(prepare, batches))
@@ -171,7 +171,7 @@ class _Preparation:
     theta: NDArray[np.float32]
     excluded: IdSet
     required: IdSet
-    file: ScratchFile
+    file: FeatureFile
 
     def __call__(self, numbered: tuple[int, Any]) -> _Prepared:
         begin, batch = numbered
@@ -179,8 +179,9 @@ class _Preparation:
         ids = as_ids(batch.column(settings.id), settings.id, begin)
         keys = uniforms_of_texts(ids, settings.name)
         shares = shares_at(keys, holdout=holdout.share, no_contact=holdout.no_contact)
-        X = self.recipe.transform(batch)
-        self.file.write(begin, X)
+        rows = self.recipe.pack(batch)
+        self.file.write(begin, rows)
+        X = self.recipe.unpack(rows)
         score = holdout.score if holdout.rule == "score" else None
         return _Prepared(
             ids=ids,

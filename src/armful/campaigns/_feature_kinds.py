@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from armful.campaigns._packed_rows import Written
 from armful.checks import FloatArray, IntArray
 
 Features = NDArray[np.float32]
@@ -16,38 +16,39 @@ OTHER, MISSING = "other", "missing"
 
 
 class Target:
-    """Where a column's features are written: some columns of the features `X` `(n, d)`, which hold zeros before.
+    """Where a column writes its features; what is not written is 0.
 
     Parameters
     ----------
-    X : array of float32, `(n, d)`
-        The features of all columns.
+    written : list of Written
+        Where to add what is written.
     first : int
-        The first of the columns to write.
+        The number of the column's first feature.
     one : float
         What is written for 1: everything is divided by the square root of d.
     """
 
-    def __init__(self, X: Features, first: int, one: float) -> None:
-        self.X, self.first, self.one = X, first, one
-
-    @cached_property
-    def _begins(self) -> IntArray:
-        """The index of each row's first feature to write, in the flattened features."""
-        n, d = self.X.shape
-        return np.arange(self.first, n * d, d) if d else np.zeros(n, dtype=np.int64)
+    def __init__(self, written: list[Written], first: int, one: float) -> None:
+        self._written, self._first, self._one = written, first, one
 
     def write(self, feature: int, numbers: FloatArray | NDArray[np.bool_]) -> None:
-        """Write a number for each row."""
-        self.X[:, self.first + feature] = numbers * self.one
+        """Write a number for each row; true is 1."""
+        values = numbers if numbers.dtype == bool else (numbers * self._one).astype(np.float32)
+        self._written.append(Written(first=self._first + feature, features=None, values=values))
 
     def mark(self, features: IntArray) -> None:
         """Write a one into the given feature of each row."""
-        self.X.reshape(-1)[self._begins + features] = self.one
+        self._written.append(Written(first=self._first, features=_small(features), values=None))
 
     def write_at(self, features: IntArray, numbers: FloatArray) -> None:
         """Write a number into the given feature of each row."""
-        self.X.reshape(-1)[self._begins + features] = numbers * self.one
+        values = (numbers * self._one).astype(np.float32)
+        self._written.append(Written(first=self._first, features=_small(features), values=values))
+
+
+def _small(features: IntArray) -> NDArray[Any]:
+    """Return numbers of features in as few bytes as they need."""
+    return features.astype(np.min_scalar_type(int(features.max(initial=0))))
 
 
 class Part(Protocol):

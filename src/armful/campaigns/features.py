@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from armful.campaigns._feature_fitting import OneValue, fit_of
 from armful.campaigns._feature_kinds import Features, Part, Target
+from armful.campaigns._packed_rows import PackedRows, Written
 from armful.campaigns._recipe_json import recipe_content, recipe_text
 from armful.campaigns._row_sample import RowSample
 from armful.campaigns._transformers import TransformerFeatures
@@ -206,22 +207,42 @@ class FeatureRecipe:
         ValueError
             A column is missing, or holds something else than at the first round.
         """
+        return self.unpack(self.pack(batch))
+
+    def pack(self, batch: pa.RecordBatch) -> PackedRows:
+        """Return the features of some rows in a fraction of the memory, with the errors of `transform`."""
         columns = dict(zip(self.columns, _columns(batch, self.columns), strict=True))
-        d = self.n_features
-        one = 1.0 / np.sqrt(d)
-        X = np.zeros((batch.num_rows, d), dtype=np.float32)
+        written: list[Written] = []
+        for part, place in zip(self.parts, self._places, strict=True):
+            part.write([columns[name] for name in part.columns], Target(written, place.start, self._one))
+        return PackedRows(n=batch.num_rows, written=tuple(written))
+
+    def unpack(self, rows: PackedRows) -> Features:
+        """Return the features of packed rows, as `transform` does."""
+        one = np.float32(self._one)
+        X = np.zeros((rows.n, self.n_features), dtype=np.float32)
         X[:, : self.intercept] = one
-        first, places = int(self.intercept), {}
-        for part in self.parts:
-            part.write([columns[name] for name in part.columns], Target(X, first, one))
-            places[part.columns[0]] = slice(first, first := first + len(part.names))
+        rows.spread(X, one)
+        places = {part.columns[0]: place for part, place in zip(self.parts, self._places, strict=True)}
+        first = max([self.intercept, *(place.stop for place in self._places)])
         for pair in self.interactions:
             left, right = X[:, places[pair[0]]], X[:, places[pair[1]]]
             width = left.shape[1] * right.shape[1]
-            crossed = left[:, :, None] * (right[:, None, :] / np.float32(one))
+            crossed = left[:, :, None] * (right[:, None, :] / one)
             X[:, first : first + width] = crossed.reshape(len(X), width)
             first += width
         return X
+
+    @property
+    def _one(self) -> float:
+        """What stands for 1 in the features."""
+        return float(1.0 / np.sqrt(self.n_features))
+
+    @property
+    def _places(self) -> list[slice]:
+        """The features of each part."""
+        ends = np.cumsum([int(self.intercept), *(len(part.names) for part in self.parts)]).tolist()
+        return [slice(begin, end) for begin, end in pairwise(ends)]
 
     def to_json(self) -> str:
         """Return all that was frozen, as JSON that people can read."""

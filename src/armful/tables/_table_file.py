@@ -176,7 +176,10 @@ class TableFile(Store):
         return values
 
     def take(self, indices: IntArray) -> FloatArray:
-        return take_runs(self, indices, self._row_bytes)
+        values = np.empty((len(indices), self.n_features))
+        for positions, begin, end in _runs(indices, self.block_rows, READ_GAP // self._row_bytes + 1):
+            values[positions] = self.rows(begin, end)[indices[positions] - begin]
+        return values
 
     def ids_at(self, indices: IntArray) -> NDArray[Any]:
         parts, order = [np.empty(0, dtype=np.int64 if self._ids else "U1")], [np.empty(0, dtype=np.int64)]
@@ -205,14 +208,6 @@ class TableFile(Store):
             return _decode_strings(text, offsets[within], offsets[within + 1])
         except UnicodeDecodeError:
             raise FileFormatError(f"{self.path} has ids that are not UTF-8: build it again from its source") from None
-
-
-def take_runs(store: Store, indices: IntArray, row_bytes: int) -> FloatArray:
-    """Return the features of some arms, `(k, n_features)`, with one read for each run of near arms."""
-    values = np.empty((len(indices), store.n_features))
-    for positions, begin, end in _runs(indices, store.block_rows, READ_GAP // row_bytes + 1):
-        values[positions] = store.rows(begin, end)[indices[positions] - begin]
-    return values
 
 
 def _reopen(path: Path, identity: str) -> TableFile:
