@@ -7,6 +7,7 @@ talks to it.
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -74,7 +75,8 @@ class Commands:
     def __call__(self, *arguments, **options):
         """Run `armful ARGUMENTS --json` to its end, or until it is killed.
 
-        kill_after : seconds. kill_before : the number of the event before which it is killed, from 0.
+        kill_after : seconds. kill_before : the number of the event before which it is killed, from 0. largest_file : in
+        bytes; a file that becomes larger meets the same as a full disk.
         """
         return self.several([arguments], **options)[0]
 
@@ -97,7 +99,7 @@ def _serve():
             print(json.dumps([_wait(*each) for each in running]), flush=True)
 
 
-def _start(arguments, target, kill_after=None, kill_before=None):
+def _start(arguments, target, kill_after=None, kill_before=None, largest_file=None):
     target.mkdir()
     process = os.fork()
     if process:
@@ -106,7 +108,10 @@ def _start(arguments, target, kill_after=None, kill_before=None):
     try:
         for descriptor, name in ((1, "stdout"), (2, "stderr")):
             os.dup2(os.open(target / name, os.O_CREAT | os.O_WRONLY), descriptor)
-        _watch(target / "events", arguments[1], kill_before)
+        if largest_file is None:
+            _watch(target / "events", arguments[1], kill_before)
+        else:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
         sys.argv = ["armful", *arguments]
         cli.main()
     except SystemExit as end:
@@ -124,7 +129,8 @@ def _wait(process, target, kill_after):
         time.sleep(kill_after)
         os.kill(process, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    texts = {name: (target / name).read_text() for name in ("stdout", "stderr", "events")}
+    files = {name: target / name for name in ("stdout", "stderr", "events")}
+    texts = {name: file.read_text() if file.exists() else "" for name, file in files.items()}
     return {"code": code, **texts, "events": texts["events"].splitlines()}
 
 

@@ -2,12 +2,14 @@
 
 import random
 import shutil
+import sqlite3
 
 import pytest
+from pyarrow import csv
 
 from armful.ledger import Ledger
 from tests.campaigns.commands import Commands
-from tests.campaigns.small import make
+from tests.campaigns.small import customers, make
 
 READS = ("SELECT", "PRAGMA", "BEGIN ", "ROLLBACK", "open campaign.toml", "open customers.csv", "open outcomes.csv")
 
@@ -116,6 +118,80 @@ def test_learn_may_be_killed_before_any_step(commands, tmp_path):
         seen.add(came[0])
         shutil.rmtree(folder)
     assert seen == {0, 40}
+
+
+def rows(folder):
+    """Return the rows of a campaign's store; without snapshots, which can be made again."""
+    with sqlite3.connect(folder / "ledger.sqlite") as connection:
+        found = [line for line in connection.iterdump() if not line.startswith('INSERT INTO "snapshots"')]
+    connection.close()
+    return found
+
+
+@pytest.mark.parametrize(("command", "n"), [(choose, 400), (choose, 20_000), (learn, 400)])
+def test_a_full_disk_is_one_sentence_and_changes_nothing(commands, tmp_path, command, n):
+    """A file does not fit that the command writes: with many customers their features, with few the ledger."""
+    folder = make(tmp_path / "campaign")
+    for number in (1, 2):
+        choose(commands, folder, number).json  # noqa: B018
+    write_outcomes(folder, (1, 2))
+    csv.write_csv(customers(n), folder / "customers.csv")
+    size = (folder / "ledger.sqlite").stat().st_size
+    before, files, sentences = rows(folder), sorted(folder.rglob("*")), []
+    for largest in (2000, 20_000, 33_000, size - 1, size, size + 5000, 2 * size, 100 * size):
+        done = command(commands, folder, 20, largest_file=largest)
+        if done.code == 0:
+            break
+        sentences.append(done.sentence)
+        assert rows(folder) == before
+        assert sorted(folder.rglob("*")) == files
+    assert len(sentences) >= 2
+    assert ("customers.features" in sentences[-1]) == (n == 20_000)
+    assert done.code == 0
+    standing(commands, folder, acknowledged=2)
+
+
+def test_two_that_choose_at_once_choose_two_rounds_or_one_is_told(commands, tmp_path):
+    folder, acknowledged = make(tmp_path / "campaign"), 0
+    for i in range(6):
+        both = commands.several([("choose", folder, folder / "customers.csv", "--now", day(1 + i))] * 2)
+        numbers = sorted(done.json["number"] for done in both if done.code == 0)
+        assert numbers == list(range(acknowledged + 1, acknowledged + 1 + len(numbers)))
+        assert not any(done.json["repeated"] for done in both if done.code == 0)
+        for done in both:
+            if done.code:
+                assert " by another command" in done.sentence
+        acknowledged += len(numbers)
+        assert len(standing(commands, folder)["rounds"]) == acknowledged
+    assert acknowledged >= 6
+
+
+def test_the_same_file_learned_twice_at_once_counts_once(commands, tmp_path):
+    folder = make(tmp_path / "campaign")
+    for i in range(4):
+        choose(commands, folder, 1 + i).json  # noqa: B018
+        write_outcomes(folder, [1 + i])
+        file = ("learn", folder, folder / "outcomes.csv", "--round", "week", "--now", day(1 + i))
+        both = [done.json for done in commands.several([file, file])]
+        assert sorted(done["new"] for done in both) == [0, 40]
+        assert sum(done["repeated"] for done in both) == 40
+        assert [each["came"] for each in standing(commands, folder)["rounds"]] == [40] * (1 + i)
+
+
+def test_choosing_and_learning_at_once_loses_nothing(commands, tmp_path):
+    folder = make(tmp_path / "campaign")
+    choose(commands, folder, 1).json  # noqa: B018
+    for i in range(1, 5):
+        write_outcomes(folder, [i])
+        chosen, learned = commands.several(
+            [
+                ("choose", folder, folder / "customers.csv", "--now", day(1 + i)),
+                ("learn", folder, folder / "outcomes.csv", "--round", "week", "--now", day(1 + i)),
+            ]
+        )
+        assert chosen.json["number"] == 1 + i
+        assert learned.json["new"] == 40
+        assert [each["came"] for each in standing(commands, folder)["rounds"]] == [40] * i + [0]
 
 
 def test_commands_may_be_killed_at_random_times(commands, tmp_path):

@@ -135,5 +135,14 @@ def _example(column: pa.Array) -> str:
     """Return what a column holds, for an error message: its type, or a text from it."""
     if not _is_string(column.type):
         return str(column.type)
-    filled = column.filter(pc.greater(pc.utf8_length(column), 0))
-    return f"text like {filled[0].as_py()[:40]!r}" if len(filled) else "text"
+    filled = column.filter(pc.greater(pc.utf8_length(column), 0)).to_pylist()
+    word = next((text for text in filled if not _reads_as_number(text)), filled[0] if filled else None)
+    return "text" if word is None else f"text like {word[:40]!r}"
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -204,6 +204,7 @@ def _whole_numbers(column: Any, name: str, begin: int) -> IntArray:
 
     pa = import_pyarrow()
     texts = compute.utf8_trim_whitespace(as_texts(column, name))
+    texts = compute.if_else(compute.equal(texts, ""), None, texts)
     values = _cast(texts, pa.int64(), name, begin, "the number of a round")
     if values.null_count:
         row = compute.index(compute.is_null(values), True).as_py()
