@@ -155,7 +155,8 @@ def _arms(
     probabilities: FloatArray | None = None,
 ) -> ChosenArms:
     """Return customers as the ledger records them; choice, order: if a policy chose them, and their order in it."""
-    X = customers.table.take(indices) if choice is None else choice.features[order]
+    X = customers.table.take(indices) if choice is None else choice.features
+    features = X.astype(np.float32)
     n = indices.size
     by_policy = choice is not None
     return ChosenArms(
@@ -166,7 +167,7 @@ def _arms(
         bonus=choice.bonus[order] if choice is not None else np.zeros(n),
         capped=choice.capped[order] if choice is not None else np.zeros(n, dtype=bool),
         probabilities=np.full(n, np.nan) if by_policy or probabilities is None else probabilities,
-        features=X.astype(np.float32),
+        features=features if choice is None else features[order],
         groups={
             column: np.array(groups.labels, dtype=np.str_)[groups.of_arm[indices]]
             for column, groups in customers.groups.items()

@@ -40,8 +40,11 @@ class Written:
 
     def each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> "Written":
         """Return the same with both arrays changed."""
-        features, values = (None if array is None else change(array) for array in (self.features, self.values))
-        return replace(self, features=features, values=values)
+        return Written(
+            first=self.first,
+            features=None if self.features is None else change(self.features),
+            values=None if self.values is None else change(self.values),
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

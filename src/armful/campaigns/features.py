@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise, product
 from typing import Any, Self
 
@@ -178,16 +179,21 @@ class FeatureRecipe:
     @property
     def names(self) -> list[str]:
         """The names of the features."""
+        return list(self._names)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
         own = {part.columns[0]: part.names for part in self.parts}
         crossed = [
             f"{a} {TIMES} {b}" for first, second in self.interactions for a, b in product(own[first], own[second])
         ]
-        return _unique([*[CONSTANT] * self.intercept, *(name for part in self.parts for name in part.names), *crossed])
+        names = (name for part in self.parts for name in part.names)
+        return tuple(_unique([*[CONSTANT] * self.intercept, *names, *crossed]))
 
     @property
     def n_features(self) -> int:
         """How many features there are."""
-        return len(self.names)
+        return len(self._names)
 
     def transform(self, batch: pa.RecordBatch) -> Features:
         """Return the features of some rows.
@@ -238,7 +244,7 @@ class FeatureRecipe:
         """What stands for 1 in the features."""
         return float(1.0 / np.sqrt(self.n_features))
 
-    @property
+    @cached_property
     def _places(self) -> list[slice]:
         """The features of each part."""
         ends = np.cumsum([int(self.intercept), *(len(part.names) for part in self.parts)]).tolist()
