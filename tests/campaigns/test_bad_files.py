@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from armful.campaigns import Campaign
+from armful.campaigns import Campaign, _lists
 from tests.campaigns.small import Clock, customers, make, opened, outcomes, run
 from tests.cli.campaigns import Terminal
 
@@ -330,8 +330,6 @@ def test_a_list_that_cannot_be_written_is_written_by_the_next_command(armful, fo
 
 
 def test_a_copy_that_cannot_be_written_leaves_the_list(armful, folder, monkeypatch, tmp_path):
-    from armful.campaigns import _lists
-
     write_bytes, out = _lists.write_bytes, tmp_path / "copy.csv"
 
     def full(path, data):
@@ -435,7 +433,7 @@ def test_a_damaged_ledger_is_one_sentence(folder, size, tmp_path):
     with opened(folder, clock) as campaign:
         campaign.status()
         table = outcomes(campaign, 1).append_column("week", pa.array([1] * 40))
-    whole, refused = (folder / "ledger.sqlite").read_bytes(), 0
+    whole, sentences = (folder / "ledger.sqlite").read_bytes(), []
     for seed in range(25):
         rng = np.random.default_rng([size, seed])
         damaged = shutil.copytree(folder, tmp_path / f"damaged {seed}")
@@ -452,9 +450,9 @@ def test_a_damaged_ledger_is_one_sentence(folder, size, tmp_path):
                 with opened(damaged, clock) as campaign:
                     act(campaign)
             except ValueError as error:
-                assert "\n" not in str(error)
-                refused += 1
-    assert refused > 0
+                sentences.append(str(error))
+    assert len(sentences) > 0
+    assert not any("\n" in sentence for sentence in sentences)
 
 
 def test_a_campaign_without_settings_says_how_to_begin(armful, tmp_path):
