@@ -44,6 +44,7 @@ def write_round(
     """Add a round with its arms, and return it; raise LedgerError if its number or its key is taken."""
     store.check_durable(connection)
     _check_arms(arms)
+    check_texts([key or "", settings, recipe or ""])
     campaign = lock_campaign(connection, campaign_id)
     _check_number(connection, campaign_id, number, key)
     if recipe is not None and campaign.recipe not in (None, recipe):
@@ -93,22 +94,27 @@ def _check_arms(arms: ChosenArms) -> None:
     names, counts = np.unique(arms.ids, return_counts=True)
     if len(names) < len(arms.ids):
         raise LedgerError(f"an arm can be chosen once in a round, and {str(names[counts > 1][0])!r} is there twice")
-    check_texts(arms.ids)
+    check_ids(arms.ids)
     for values in arms.groups.values():
-        check_texts(values)
+        check_texts(values.tolist())
 
 
-def check_texts(texts: NDArray[np.str_]) -> None:
-    """Raise LedgerError if a text is empty or no database can hold it."""
-    if (texts == "").any():
-        raise LedgerError("an id or a group must not be empty")
-    joined = "".join(texts.tolist())
+def check_ids(ids: NDArray[np.str_]) -> None:
+    """Raise LedgerError if an id is empty or no database can hold it."""
+    if (ids == "").any():
+        raise LedgerError("an id must not be empty")
+    check_texts(ids.tolist())
+
+
+def check_texts(texts: Iterable[str]) -> None:
+    """Raise LedgerError if there is a text that no database can hold."""
+    joined = "".join(texts)
     if "\0" in joined:
-        raise LedgerError("an id or a group must not hold the character NUL")
+        raise LedgerError("a text must not hold the character NUL")
     try:
         joined.encode()
     except UnicodeEncodeError as error:
-        raise LedgerError(f"an id or a group is no valid Unicode: {error.object[error.start]!r}") from None
+        raise LedgerError(f"a text is no valid Unicode: it holds {error.object[error.start]!r}") from None
 
 
 def _chosen_rows(round_id: int, arms: ChosenArms) -> Iterator[tuple[Any, ...]]:

@@ -15,7 +15,7 @@ from armful.ledger._erasing import erase
 from armful.ledger._records import ChosenArms, RewardCounts, RoundInfo
 from armful.ledger._schema import campaigns
 from armful.ledger._view import LedgerView
-from armful.ledger._writing import check_texts, write_rewards, write_round, write_snapshot
+from armful.ledger._writing import check_ids, write_rewards, write_round, write_snapshot
 
 
 class Ledger(LedgerView):
@@ -98,7 +98,7 @@ class Ledger(LedgerView):
 
     @classmethod
     def _of_store(cls, store: Store, campaign: str, *, create: bool, settings: str) -> Self:
-        check_texts(np.array([campaign]))
+        check_ids(np.array([campaign]))
         query = select(campaigns.c.id).where(campaigns.c.name == campaign)
         with store.reading() as connection:
             campaign_id = connection.execute(query).scalar()
@@ -225,6 +225,7 @@ class Ledger(LedgerView):
             raise LedgerError(f"rounds must be whole numbers, got {numbers.dtype}")
         if not np.isfinite(values).all():
             raise LedgerError(f"rewards must be finite, got {values[~np.isfinite(values)][0]}")
+        check_ids(arms)
         _refuse_repeats(numbers.astype(np.int64), arms)
         with self._store.writing() as connection:
             return write_rewards(
@@ -276,9 +277,10 @@ class Ledger(LedgerView):
         int
             How many people were found and erased.
         """
-        people = np.unique(np.atleast_1d(np.asarray(ids, dtype=np.str_))).tolist()
+        people = np.unique(np.atleast_1d(np.asarray(ids, dtype=np.str_)))
+        check_ids(people)
         with self._store.writing() as connection:
-            n_people = erase(connection, self._id, people)
+            n_people = erase(connection, self._id, people.tolist())
         self._store.discard_old_pages()
         return n_people
 

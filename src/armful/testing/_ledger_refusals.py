@@ -73,6 +73,8 @@ class LedgerRefusals:
                 "details beyond JSON": {"details": {"a": object()}},
                 "details with NaN": {"details": {"a": np.nan}},
                 "a time without a zone": {"chosen_at": datetime(2026, 3, 1)},
+                "a key that is no Unicode": {"key": "\udcff"},
+                "a key with NUL": {"key": "a\0b"},
             }
             for what, options in further.items():
                 self._expect_unchanged(ledger, what, partial(add, ledger, good, 1, settings="x", **options))
@@ -93,8 +95,10 @@ class LedgerRefusals:
                 "too few rewards": ([1, 1], ["a", "b"], [0.0], NOON),
                 "rounds that are no whole numbers": ([1.5], ["b"], [0.0], NOON),
                 "a time without a zone": ([1], ["b"], [0.0], datetime(2026, 3, 1)),
+                "an id that is no Unicode": ([1], ["\udcff"], [0.0], NOON),
             }.items():
                 self._expect_unchanged(ledger, what, ledger.add_rewards, *arguments)
+            self._expect_unchanged(ledger, "forgetting what is no Unicode", ledger.forget, ["\udcff"])
             assert ledger.add_rewards([], [], [], NOON).new == 0
 
     def _new(self, url: str | None = None, campaign: str = "autumn", settings: str = "") -> "Ledger":

@@ -35,7 +35,7 @@ def made_arms(rng: Generator, ids: list[str], *, n_features: int = 2, n_groups: 
         capped=rng.random(n) < 0.5,
         probabilities=np.where(rng.random(n) < 0.5, np.nan, rng.random(n)),
         features=rng.normal(size=(n, n_features)).astype(np.float32),
-        groups={f"quota {i}": rng.choice(["north", "süd", 'a"b'], n) for i in range(n_groups)},
+        groups={f"quota {i}": rng.choice(["north", "süd", 'a"b', ""], n) for i in range(n_groups)},
     )
 
 
