@@ -21,23 +21,10 @@ from armful.scan._threads import blas_at_one_thread
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Folded:
-    """What has been learned.
-
-    Attributes
-    ----------
-    state : RidgeState
-    rounds : list of int
-        The rounds that it was learned from.
-    pending : ndarray of float32, shape (m, n_features)
-        The features of those whose outcome may still come and is not known, or not learned yet.
-    outstanding : int
-        How many outcomes of open rounds have not come.
-    """
+    """What has been learned, and from which rounds."""
 
     state: RidgeState
     rounds: list[int]
-    pending: NDArray[np.float32]
-    outstanding: int
 
 
 @blas_at_one_thread()  # several threads take longer for many small factorizations
@@ -60,23 +47,47 @@ def fold(ledger: Ledger, settings: Settings, empty: RidgeState, now: datetime) -
         A round is closed if its window ends no later.
     """
     positions = ledger.last_reward_positions()
-    state, learned, pending = empty, [], [np.zeros((0, empty.n_features), dtype=np.float32)]
-    outstanding = 0
+    state, learned = empty, []
     for info in ledger.rounds():
         if settings.learning.discount < 1:
             state = state.discount(settings.learning.discount)
         if info.closes_at <= now:
             part = _closed_round(ledger, settings, empty, info, positions.get(info.number, 0))
-        else:
+        elif settings.outcomes.learn_at_once:
             record = read_round(ledger, settings, info, now)
-            open_part, waiting = _open_round(record, settings, empty)
-            pending.append(waiting)
-            outstanding += int(((record.shares != "no-contact") & ~record.came).sum())
-            part = open_part
+            part = _learned(record, record.came, settings, empty)
+        else:
+            continue
         state = state + part
         if part.n:
             learned.append(info.number)
-    return Folded(state=state, rounds=learned, pending=np.concatenate(pending), outstanding=outstanding)
+    return Folded(state=state, rounds=learned)
+
+
+def pending_features(ledger: Ledger, settings: Settings, n_features: int, now: datetime) -> NDArray[np.float32]:
+    """Return the features of those whose outcome may still come and is not known or not learned, `(m, n_features)`."""
+    parts = [np.zeros((0, n_features), dtype=np.float32)]
+    for info in ledger.rounds():
+        if info.closes_at <= now:
+            continue
+        if settings.outcomes.learn_at_once:
+            record = read_round(ledger, settings, info, now)
+            parts.append(record.features[(record.shares != "no-contact") & ~record.came])
+        else:
+            arms = ledger.chosen(info.number)
+            parts.append(arms.features[arms.shares != "no-contact"])
+    return np.concatenate(parts)
+
+
+def outstanding_outcomes(ledger: Ledger, now: datetime) -> int:
+    """Return how many outcomes of open rounds have not come."""
+    n = 0
+    for info in ledger.rounds():
+        if info.closes_at > now:
+            outcomes = ledger.outcomes(info.number)
+            not_contacted = np.isin(outcomes.ids, ledger.ids_chosen([info.number], ("no-contact",)))
+            n += int((np.isnan(outcomes.rewards) & ~not_contacted).sum())
+    return n
 
 
 def read_round(ledger: Ledger, settings: Settings, info: RoundInfo, now: datetime) -> RoundRecord:
@@ -118,14 +129,6 @@ def _closed_round(ledger: Ledger, settings: Settings, empty: RidgeState, info: R
     with suppress(LedgerError):  # it only saves time: what was read and learned holds also where it cannot be written
         ledger.add_snapshot(info.number, info.number, position, _packed(state, made_with))
     return state
-
-
-def _open_round(record: RoundRecord, settings: Settings, empty: RidgeState) -> tuple[RidgeState, NDArray[np.float32]]:
-    """Return the state of one open round, empty unless outcomes are learned at once, and the rows that wait."""
-    contacted = record.shares != "no-contact"
-    if not settings.outcomes.learn_at_once:
-        return empty, record.features[contacted]
-    return _learned(record, record.came, settings, empty), record.features[contacted & ~record.came]
 
 
 def _learned(record: RoundRecord, known: NDArray[np.bool_], settings: Settings, empty: RidgeState) -> RidgeState:

@@ -16,7 +16,7 @@ from armful.campaigns._believed import coefficients
 from armful.campaigns._choosing import choose_round
 from armful.campaigns._customers import fit_recipe
 from armful.campaigns._eligible import customers_of_round
-from armful.campaigns._fold import Folded, fold, read_round
+from armful.campaigns._fold import Folded, fold, outstanding_outcomes, pending_features, read_round
 from armful.campaigns._lists import list_path, publish, refuse_folder, refuse_target, remove_from_list
 from armful.campaigns._opening import open_store
 from armful.campaigns._plan_records import PlanResult
@@ -146,7 +146,7 @@ class Campaign:
         """
         recipe = self._frozen_recipe()
         policy = self.settings.policy.make(recipe.n_features, self.settings.seed if seed is None else seed)
-        policy.state = self._folded(policy).state
+        policy.state = self._folded(policy, self.now()).state
         return policy
 
     def choose(
@@ -204,7 +204,9 @@ class Campaign:
         number = 1 if last is None else last.number + 1
         recipe = self.recipe or fit_recipe(source, self.settings, transformer, progress=progress)
         policy = self.settings.policy.make(recipe.n_features, np.random.default_rng([self.settings.seed, number, 1]))
-        folded = self._folded(policy)
+        now = self.now()
+        folded = self._folded(policy, now)
+        pending = pending_features(self.ledger, self.settings, recipe.n_features, now)
         with workspace(self.folder) as work:
             customers = customers_of_round(
                 source,
@@ -216,7 +218,7 @@ class Campaign:
                 work / "customers.features",
                 progress=progress,
             )
-            picked = choose_round(customers, self.settings, policy, folded.state, folded.pending, number)
+            picked = choose_round(customers, self.settings, policy, folded.state, pending, number)
             notes = recipe_notes(recipe) if number == 1 else frozen_notes(recipe, self.settings)
             notes += required_notes(customers)
             details = {**picked.details, "source": _name_of(source), "version": __version__}
@@ -278,7 +280,7 @@ class Campaign:
         now = self.now()
         matched = outcomes_file.match(rows, self.ledger, columns, now)
         counts = self.ledger.add_rewards(matched.rounds, matched.ids, matched.rewards, now)
-        folded = self._folded(self.settings.policy.make(self._frozen_recipe().n_features, self.settings.seed))
+        folded = self._folded(self.settings.policy.make(self._frozen_recipe().n_features, self.settings.seed), now)
         return Learned(
             n_rows=rows.n_rows,
             matched=matched.ids.size,
@@ -289,7 +291,7 @@ class Campaign:
             outside_window=matched.outside_window,
             duplicates=matched.duplicates,
             empty=rows.empty,
-            outstanding=folded.outstanding,
+            outstanding=outstanding_outcomes(self.ledger, now),
             rounds_learned=folded.rounds,
             notes=learning_notes(self.settings),
         )
@@ -409,8 +411,8 @@ class Campaign:
             raise ValueError(f"campaign {self.settings.name!r} has no round yet: choose one first")
         return recipe
 
-    def _folded(self, policy: Policy) -> Folded:
-        return fold(self.ledger, self.settings, policy.state.empty(), self.now())  # type: ignore[arg-type]
+    def _folded(self, policy: Policy, now: datetime) -> Folded:
+        return fold(self.ledger, self.settings, policy.state.empty(), now)  # type: ignore[arg-type]
 
 
 def _name_of(source: Any) -> str:
