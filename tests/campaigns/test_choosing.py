@@ -227,3 +227,26 @@ def test_a_group_that_needs_more_people_than_there_are_is_named(tmp_path, clock)
         with pytest.raises(InfeasibleError, match="region 'north' needs at least 30"):
             campaign.choose(table)
         assert campaign.ledger.rounds() == []
+
+
+def test_a_first_round_is_chosen_in_parts_so_that_it_teaches_more(tmp_path, clock):
+    table = customers()
+    with opened(make(tmp_path / "a"), clock) as campaign:
+        k = campaign.choose(table).n_chosen
+        X = features(campaign, table)[shares(table) == 0].astype(float)
+        d = X.shape[1]
+        policy = armful.CappedC2UCB(n_features=d, cap=1.0, seed=0)
+        at_once = policy.choose(X, armful.TopK(k)).features
+        in_parts = []
+        for size in np.diff(np.linspace(0, k, 5).round().astype(int)):
+            free = X if not in_parts else X[~(X[:, None] == np.concatenate(in_parts)).all(axis=-1).any(axis=1)]
+            in_parts.append(policy.choose(free, armful.TopK(int(size))).features)
+            policy.state = with_pending(policy.state, in_parts[-1])
+
+        def taught(rows):
+            return np.linalg.slogdet(np.eye(d) + rows.T @ rows)[1]
+
+        chosen = campaign.ledger.chosen(1)
+        first = chosen.features[chosen.shares == "chosen"].astype(float)
+        assert taught(first) > taught(at_once) + 0.5
+        assert abs(taught(first) - taught(np.concatenate(in_parts))) < 0.5

@@ -36,12 +36,15 @@ class Allowed:
         Customers who are picked in any case; the constraint leaves room for them and does not allow them again.
     probabilities : ndarray or None
         The probability with which a random draw picks each of the share's people, if the constraint fixes it.
+    sizes : Sizes or None
+        The constraint as bounds on sizes, if that is all it is: then a set can be picked in parts.
     """
 
     constraint: Constraint | None
     candidates: IntArray | None
     required: IntArray
     probabilities: FloatArray | None
+    sizes: "Sizes | None" = None
 
 
 def allowed_sets(customers: Customers, settings: Settings, offset: float) -> dict[int, Allowed]:
@@ -125,8 +128,9 @@ def _allowed(
     if settings.choose.budget is None and nested:
         columns = {name: customers.groups[name] for name in names}
         if share != HOLDOUT:  # a policy scans the table of all customers
-            constraint = _by_rank(columns, at_least, at_most, k, free, customers.shares.size)
-            return Allowed(constraint=constraint, candidates=None, required=required, probabilities=None)
+            sizes = Sizes(columns, at_least, at_most, k, free, customers.shares.size)
+            constraint = sizes.constraint(k)
+            return Allowed(constraint=constraint, candidates=None, required=required, probabilities=None, sizes=sizes)
         columns = {name: replace(groups, of_arm=groups.of_arm[free]) for name, groups in columns.items()}
         constraint = _by_rank(columns, at_least, at_most, k, np.arange(free.size), free.size)
         known = not required.size and len(names) <= 1
@@ -141,6 +145,33 @@ def _allowed(
     budget = _budget_left(customers, settings, split, share, required)
     constraint = _program(customers, names, at_least, at_most, k, free, budget)
     return Allowed(constraint=constraint, candidates=free, required=required, probabilities=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """Bounds on how many of the `free` of n customers are picked: `k` in all, and in each group of nested columns."""
+
+    columns: dict[str, Groups]
+    at_least: list[IntArray]
+    at_most: list[IntArray]
+    k: int
+    free: IntArray
+    n: int
+
+    def constraint(self, k: int, picked: IntArray | None = None) -> Constraint:
+        """Return the bounds for picking `k` more; the first ones must meet all lower bounds."""
+        if picked is None:
+            return _by_rank(self.columns, self.at_least, self.at_most, k, self.free, self.n)
+        taken = [np.bincount(each.of_arm[picked], minlength=len(each.labels)) for each in self.columns.values()]
+        at_most = [high - counts for high, counts in zip(self.at_most, taken, strict=True)]
+        free = np.setdiff1d(self.free, picked, assume_unique=True)
+        return _by_rank(self.columns, [np.zeros_like(high) for high in at_most], at_most, k, free, self.n)
+
+    def parts(self, n_parts: int) -> list[int]:
+        """Return the sizes of at most so many parts, of which the first can meet all lower bounds."""
+        first = max(-(-self.k // n_parts), int(self.at_least[0].sum()) if self.at_least else 0)
+        later = np.diff(np.linspace(first, self.k, n_parts).round().astype(int)).tolist()
+        return [first, *(size for size in later if size)]
 
 
 def _by_rank(

@@ -24,6 +24,11 @@ MOST_FOR_PRICES = 200_000
 """Customers up to which the price of each quota is computed, which takes about 20 further choices."""
 
 
+PARTS = 4
+"""While fewer outcomes are known than there are features, a round is chosen in so many parts: the customers of whom
+least is known are much alike, and asking only them teaches little (docs/decisions/0021)."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Picked:
     """Who is on the list of a round, and what is recorded of it."""
@@ -62,36 +67,45 @@ def choose_round(
     rng = np.random.default_rng([settings.seed, number])
     allowed = allowed_sets(customers, settings, offset=float(rng.random()))
     policy.state = with_pending(state, pending) if len(pending) else state
-    parts, details = (
-        [],
-        dict[str, Any](
-            population=customers.population, n_customers=customers.shares.size, n_excluded=int(customers.excluded.sum())
-        ),
-    )
+    parts = []
+    details: dict[str, Any] = {"n_customers": customers.shares.size, "n_excluded": int(customers.excluded.sum())}
     for share, sets in allowed.items():
         if share == HOLDOUT:
             parts.append(_by_house_rule(customers, settings, sets, state, number, rng))
             if customers.scores is None and settings.choose.budget is None and sets.candidates is not None:
                 details["holdout_pool"] = _pool(customers, sets.candidates)
             continue
-        choice = _choose(policy, customers, sets)
-        parts.append(_by_policy(customers, sets, share, choice, state))
-        if share == CHOSEN and choice is not None:
-            details["exploring"] = _exploring(customers, sets, choice, state, rng)
-            details["prices"] = _prices(choice) if customers.shares.size <= MOST_FOR_PRICES else []
+        choices = _choose(policy, customers, sets, n_parts=PARTS if state.n < state.n_features else 1)
+        parts.append(_by_policy(customers, sets, share, choices, state))
+        if share == CHOSEN and choices:
+            details["exploring"] = _exploring(customers, sets, choices, state, rng)
+            with_prices = len(choices) == 1 and customers.shares.size <= MOST_FOR_PRICES
+            details["prices"] = _prices(choices[0]) if with_prices else []
     return Picked(arms=_joined(parts), details=details)
 
 
-def _choose(policy: Policy, customers: Customers, sets: Allowed) -> Choice | None:
+def _choose(policy: Policy, customers: Customers, sets: Allowed, n_parts: int) -> list[Choice]:
+    """Return the choice of the policy, in several parts if the constraint allows that.
+
+    Each part counts for the widths of the next, so that not all who are picked are alike.
+    """
     if sets.constraint is None:
-        return None
-    if sets.candidates is None:
-        return policy.choose(customers.table, sets.constraint)
-    return policy.choose(customers.table.take(sets.candidates), sets.constraint)
+        return []
+    if sets.candidates is not None:
+        return [policy.choose(customers.table.take(sets.candidates), sets.constraint)]
+    if sets.sizes is None or n_parts == 1:
+        return [policy.choose(customers.table, sets.constraint)]
+    before, choices, constraint = policy.state, list[Choice](), sets.sizes.constraint
+    for size in sets.sizes.parts(n_parts):
+        picked = np.concatenate([each.indices for each in choices]) if choices else None
+        choices.append(policy.choose(customers.table, constraint(size, picked)))
+        policy.state = with_pending(policy.state, choices[-1].features)  # type: ignore[arg-type]
+    policy.state = before
+    return choices
 
 
 def _exploring(
-    customers: Customers, sets: Allowed, choice: Choice, state: RidgeState, rng: np.random.Generator
+    customers: Customers, sets: Allowed, choices: list[Choice], state: RidgeState, rng: np.random.Generator
 ) -> float:
     """Return the fraction of the chosen who are not in the best set by the estimate alone; 1 if there is no estimate.
 
@@ -103,18 +117,17 @@ def _exploring(
     estimates = customers.estimates if sets.candidates is None else customers.estimates[sets.candidates]
     best = np.zeros(estimates.size, dtype=bool)
     best[sets.constraint.best(estimates.astype(np.float64), rng=rng).indices] = True
-    return float(1 - best[choice.indices].mean())
+    return float(1 - best[np.concatenate([each.indices for each in choices])].mean())
 
 
-def _by_policy(customers: Customers, sets: Allowed, share: int, choice: Choice | None, state: RidgeState) -> ChosenArms:
-    """Return those whom the policy picked, the highest score first, after those who are required."""
-    required = _arms(customers, sets.required, share, state)
-    if choice is None:
-        return required
-    order = np.argsort(-choice.scores, kind="stable")
-    indices = choice.indices if sets.candidates is None else sets.candidates[choice.indices]
-    picked = _arms(customers, indices[order], share, state, choice=choice, order=order)
-    return _joined([required, picked]) if sets.required.size else picked
+def _by_policy(customers: Customers, sets: Allowed, share: int, choices: list[Choice], state: RidgeState) -> ChosenArms:
+    """Return those whom the policy picked, in each part the highest score first, after those who are required."""
+    parts = [_arms(customers, sets.required, share, state)]
+    for choice in choices:
+        order = np.argsort(-choice.scores, kind="stable")
+        indices = choice.indices if sets.candidates is None else sets.candidates[choice.indices]
+        parts.append(_arms(customers, indices[order], share, state, choice=choice, order=order))
+    return _joined(parts)
 
 
 def _by_house_rule(

@@ -15,7 +15,7 @@ from armful.campaigns._person_ids import Ids, IdSet, as_ids, as_texts, ids_at, r
 from armful.campaigns._row_progress import with_progress
 from armful.campaigns._rows import open_rows
 from armful.campaigns.features import FeatureRecipe
-from armful.campaigns.holdout import SHARES, shares_at
+from armful.campaigns.holdout import shares_at
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray, IntArray
 from armful.constraints._groups import Groups
@@ -45,8 +45,6 @@ class Customers:
         For each column with a quota the group of each customer.
     costs, scores : ndarray, shape (n,), or None
         The columns of the budget and of the house rule.
-    population : mapping of str to mapping
-        For each share the number of people and the mean of their features.
     """
 
     table: Table
@@ -58,7 +56,6 @@ class Customers:
     groups: Mapping[str, Groups]
     costs: FloatArray | None
     scores: FloatArray | None
-    population: Mapping[str, Mapping[str, Any]]
 
     def ids_at(self, indices: IntArray) -> Ids:
         """Return the ids of some customers, `(m,)`."""
@@ -147,7 +144,7 @@ class _Prepared:
     """What is kept in memory of a batch of m customers.
 
     keys: the `uniforms` of their ids. groups: for each quota the labels of this batch, and the position of each
-    customer's label in these. sums: of their features, by share, `(3, n_features)`. The others are as in `Customers`.
+    customer's label in these. The others are as in `Customers`.
     """
 
     ids: Any
@@ -159,7 +156,6 @@ class _Prepared:
     groups: list[tuple[list[str], IntArray]]
     costs: FloatArray | None
     scores: FloatArray | None
-    sums: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +189,6 @@ class _Preparation:
             groups=[_labels_and_codes(batch, quota.column) for quota in settings.choose.quotas],
             costs=None if budget is None else _numbers(batch, budget.column, ids, at_least_zero=True),
             scores=None if score is None else _numbers(batch, score, ids),
-            sums=((shares == np.arange(len(SHARES))[:, None]).astype(np.float32) @ X).astype(np.float64),
         )
 
 
@@ -205,13 +200,11 @@ def _joined(prepared: list[_Prepared], settings: Settings, table: Table) -> Cust
 
     ids = import_pyarrow().chunked_array([each.ids for each in prepared])
     refuse_repeated(ids, joined(lambda each: each.keys), settings.id)
-    shares = joined(lambda each: each.shares)
-    counts, sums = np.bincount(shares, minlength=len(SHARES)), sum(each.sums for each in prepared)
     first = prepared[0]
     return Customers(
         table=table,
         ids=ids,
-        shares=shares,
+        shares=joined(lambda each: each.shares),
         excluded=joined(lambda each: each.excluded),
         required=joined(lambda each: each.required),
         estimates=joined(lambda each: each.estimates),
@@ -221,11 +214,6 @@ def _joined(prepared: list[_Prepared], settings: Settings, table: Table) -> Cust
         },
         costs=None if first.costs is None else joined(lambda each: each.costs),
         scores=None if first.scores is None else joined(lambda each: each.scores),
-        population={
-            share: {"n": n, "mean": (total / n).tolist()}
-            for share, n, total in zip(SHARES, counts.tolist(), np.asarray(sums), strict=True)
-            if n
-        },
     )
 
 
