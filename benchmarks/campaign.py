@@ -1,9 +1,11 @@
 """One round of a large campaign: each step's share of the time, the whole as a multiple of reading the file, memory.
 
 A file of made customers, 5 text and 15 numeric columns, is written as CSV and as Parquet. `choose` picks 4 % of them
-under quotas by region, several times (the first round also fits the recipe), and `learn` records an outcome for each.
+under quotas by region, several times (the first round also fits the recipe, and knows nothing), and `learn` records an
+outcome for each when the window of the round closes.
 Every round runs in a process of its own, so that its largest memory is its own. Between the rounds pyarrow alone reads
-the same file, all columns, batch by batch: its time is the unit.
+the same file, all columns, batch by batch: its time is the unit. Customers are prepared in threads while the next are
+read, so of what is done there the time of each thread is printed too; these overlap, also with reading.
 
     python benchmarks/campaign.py                # 5,000,000 customers, about 5 minutes and 4 GB of disk
     python benchmarks/campaign.py --rows 500000
@@ -18,8 +20,9 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -93,71 +96,104 @@ def read_alone(path: Path) -> float:
     return time.perf_counter() - begin
 
 
-def one_round(folder: Path, source: Path) -> dict[str, Any]:
-    """Choose a round, then learn its outcomes, with the time of each step."""
-    from armful.campaigns import Campaign, FeatureRecipe, _choosing, _customers, _eligible
-    from armful.ledger import Ledger
+class Stopwatch:
+    """The seconds of each step, and of what threads do at the same time."""
 
-    seconds: dict[str, float] = defaultdict(float)
+    def __init__(self) -> None:
+        self.steps: dict[str, float] = defaultdict(float)
+        self.in_threads: dict[str, float] = defaultdict(float)
+        self._lock = Lock()
 
-    @contextmanager
-    def timed(step: str) -> Iterator[None]:
-        begin = time.perf_counter()
-        yield
-        seconds[step] += time.perf_counter() - begin
-
-    def wrap(owner: Any, name: str, step: str) -> None:
-        inner = getattr(owner, name)
+    def wrap(self, owner: Any, name: str, step: str, *, thread: bool = False) -> None:
+        """Measure a function whenever it is called; thread: the time of its thread alone."""
+        inner, clock = getattr(owner, name), time.thread_time if thread else time.perf_counter
+        seconds = self.in_threads if thread else self.steps
 
         def call(*arguments: Any, **options: Any) -> Any:
-            with timed(step):
+            begin = clock()
+            try:
                 return inner(*arguments, **options)
+            finally:
+                with self._lock:
+                    seconds[step] += clock() - begin
 
         setattr(owner, name, call)
 
-    def wrap_reading() -> None:
-        inner = _customers.open_rows
+    def wrap_reading(self, module: Any) -> None:
+        """Measure how long each batch of `open_rows` takes."""
+        inner = module.open_rows
 
         def call(*arguments: Any, **options: Any) -> Any:
             reader = inner(*arguments, **options)
 
             def timed_batches() -> Iterator[Any]:
                 while True:
-                    with timed("reading"):
-                        batch = next(reader.batches, None)
+                    begin = time.perf_counter()
+                    batch = next(reader.batches, None)
+                    self.in_threads["reading"] += time.perf_counter() - begin
                     if batch is None:
                         return
                     yield batch
 
             return type(reader)(reader.schema, reader.n_rows, reader.n_bytes, timed_batches(), reader.read_bytes)
 
-        _customers.open_rows = call  # type: ignore[assignment]
+        module.open_rows = call
 
-    wrap_reading()
-    wrap(FeatureRecipe, "transform", "recipe")
-    wrap(_customers._Columns, "add", "ids, shares, groups")
-    wrap(_customers._Columns, "customers", "ids, shares, groups")
-    wrap(_eligible, "read_customers", "all of reading")
-    wrap(_choosing, "_choose", "choosing")
-    wrap(_choosing, "_exploring", "exploring")
-    wrap(_choosing, "_by_house_rule", "holdout")
-    wrap(Ledger, "add_round", "store")
+
+def stopwatch() -> Stopwatch:
+    """Return one that measures the steps of a round."""
+    from armful.campaigns import FeatureRecipe, _choosing, _customers, _eligible, campaign
+    from armful.campaigns._feature_file import FeatureFile
+    from armful.ledger import Ledger
+
+    watch = Stopwatch()
+    watch.wrap_reading(_customers)
+    for name in ("pack", "unpack"):
+        watch.wrap(FeatureRecipe, name, "recipe", thread=True)
+    watch.wrap(FeatureFile, "write", "writing", thread=True)
+    for name in ("as_ids", "uniforms_of_texts", "_labels_and_codes"):
+        watch.wrap(_customers, name, "ids, shares, groups", thread=True)
+    watch.wrap(campaign, "fit_recipe", "fitting the recipe")
+    for name in ("fold", "pending_features"):
+        watch.wrap(campaign, name, "state")
+    watch.wrap(_eligible, "read_customers", "customers")
+    watch.wrap(_choosing, "allowed_sets", "quotas")
+    watch.wrap(_choosing, "_choose", "choosing")
+    watch.wrap(_choosing, "_exploring", "exploring")
+    watch.wrap(_choosing, "_by_house_rule", "holdout")
+    watch.wrap(Ledger, "add_round", "store")
+    return watch
+
+
+def one_round(folder: Path, source: Path) -> dict[str, Any]:
+    """Choose a round, then learn its outcomes on the day on which its window closes."""
+    from armful.campaigns import Campaign
+
+    watch, now = stopwatch(), datetime(2026, 1, 1, tzinfo=UTC)
     began = time.perf_counter()
-    with Campaign.open(folder) as campaign:
+    with Campaign.open(folder, now=lambda: now) as campaign:
+        last = campaign.ledger.last_round()
+        now = now if last is None else last.closes_at + timedelta(days=1)
         chosen = campaign.choose(source)
         whole = time.perf_counter() - began
-        begin = time.perf_counter()
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        steps, in_threads = dict(watch.steps), dict(watch.in_threads)
+        steps["the rest"] = whole - sum(steps.values())
         ids = campaign.ledger.chosen_ids(chosen.number)
         outcomes = pa.table({"customer_id": ids.tolist(), "bought": np.arange(ids.size) % 7 == 0})
         csv.write_csv(outcomes, folder / "outcomes.csv")
+        now = chosen.closes_at
         begin = time.perf_counter()
         campaign.learn(folder / "outcomes.csv")
         learning = time.perf_counter() - begin
-    reading = seconds.pop("all of reading")
-    seconds["writing the table"] = reading - seconds["reading"] - seconds["recipe"] - seconds["ids, shares, groups"]
-    seconds["the rest"] = whole - sum(seconds.values())
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return {"steps": seconds, "choose": whole, "learn": learning, "memory": memory, "n": len(ids)}
+    return {
+        "steps": steps,
+        "in_threads": in_threads,
+        "choose": whole,
+        "learn": learning,
+        "memory": memory,
+        "n": len(ids),
+    }
 
 
 def main() -> None:
@@ -189,10 +225,14 @@ def measure(folder: Path, source: Path, options: argparse.Namespace) -> None:
         command = [sys.executable, __file__, "--one-round", str(campaign), str(source)]
         done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         unit = (unit + read_alone(source)) / 2
-        steps = ", ".join(f"{step} {seconds / unit:.2f}" for step, seconds in done["steps"].items())
+        steps, busy = (
+            ", ".join(f"{step} {seconds / unit:.2f}" for step, seconds in done[name].items())
+            for name in ("steps", "in_threads")
+        )
         print(
             f"{source.suffix[1:]:8} round {number}: choose {done['choose'] / unit:.1f} times reading ({unit:.1f} s), "
-            f"{done['memory']:.2f} GiB; {steps}; learn {done['learn'] / unit:.1f} ({done['n']:,} outcomes)",
+            f"{done['memory']:.2f} GiB; {steps} (in threads: {busy}); "
+            f"learn {done['learn'] / unit:.1f} ({done['n']:,} outcomes)",
             flush=True,
         )
 
