@@ -142,8 +142,9 @@ class Stopwatch:
 
 def stopwatch() -> Stopwatch:
     """Return one that measures the steps of a round."""
-    from armful.campaigns import FeatureRecipe, _choosing, _customers, _eligible, campaign
-    from armful.campaigns._feature_file import FeatureFile
+    from armful.campaigns import FeatureRecipe, campaign
+    from armful.campaigns.rounds import _choosing, _customers, _eligible
+    from armful.campaigns.rounds._feature_file import FeatureFile
     from armful.ledger import Ledger
 
     watch = Stopwatch()

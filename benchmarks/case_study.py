@@ -30,8 +30,8 @@ from sklearn.linear_model import LogisticRegression
 
 from armful import Quotas, RidgeState, TopK
 from armful.campaigns import Campaign
-from armful.campaigns._init_campaign import init_campaign
 from armful.campaigns.holdout import share_of
+from armful.campaigns.init import init_campaign
 
 PAGE = Path(__file__).parents[1] / "docs" / "case-study.md"
 MARKS = "<!-- results begin -->", "<!-- results end -->"

@@ -5,11 +5,11 @@ import pytest
 from scipy.stats import chi2
 
 from armful import C2UCB, CappedC2UCB, CombLinTS
-from armful.campaigns import _audit_data
-from armful.campaigns._audit_data import gather
-from armful.campaigns._audit_model import check_shocks
-from armful.campaigns._audit_scores import WithinRounds, chance, critical
 from armful.campaigns.audit import Finding, audit
+from armful.campaigns.audit import _data as _audit_data
+from armful.campaigns.audit._data import gather
+from armful.campaigns.audit._model import check_shocks
+from armful.campaigns.audit._scores import WithinRounds, chance, critical
 from armful.campaigns.settings import LearningSettings
 from tests.campaigns.made_rounds import World, made_policy, made_settings, opened, play
 

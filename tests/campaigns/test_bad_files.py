@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from armful.campaigns import Campaign, _lists
+from armful.campaigns import Campaign
+from armful.campaigns.rounds import _lists
 from tests.campaigns.small import Clock, customers, make, opened, outcomes, run
 from tests.cli.campaigns import Terminal
 
@@ -317,7 +318,7 @@ def test_a_list_that_cannot_be_written_is_written_by_the_next_command(armful, fo
         raise OSError(28, "No space left on device", str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr("armful.campaigns._lists.write_bytes", no_space)
+        patch.setattr("armful.campaigns.rounds._lists.write_bytes", no_space)
         done = armful("choose", folder, folder / "customers.csv", "--now", DAY)
     assert done.code == 2
     path = folder / "rounds" / "003" / "chosen.csv"

@@ -7,9 +7,9 @@ from datetime import date
 import numpy as np
 import pytest
 
-from armful.campaigns._demo import Demo
-from armful.campaigns._demo_customers import make_world
-from armful.campaigns._demo_orders import DemoShop, day
+from armful.campaigns.demo import Demo
+from armful.campaigns.demo._customers import make_world
+from armful.campaigns.demo._orders import DemoShop, day
 
 
 @pytest.fixture(scope="module")

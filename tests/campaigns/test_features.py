@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armful.campaigns import _feature_fitting as fitting
 from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.features import _fitting as fitting
 from armful.campaigns.settings import ColumnSettings, FeatureSettings
 from armful.errors import FileFormatError
 from tests.campaigns import plain_recipe as plain

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from armful.campaigns import _init_campaign
-from armful.campaigns._init_campaign import init_campaign
+from armful.campaigns import init as _init_campaign
 from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.init import init_campaign
 from armful.campaigns.settings import parse_settings, read_settings
 from armful.errors import FileFormatError
 

@@ -7,11 +7,11 @@ import pytest
 from scipy.stats import binom
 
 from armful import C2UCB, CappedC2UCB, EpsilonGreedy
-from armful.campaigns._plan_simulation import Sample, _learned, draw_truth
-from armful.campaigns._plan_words import sentences
-from armful.campaigns._power import POWER, Comparison
 from armful.campaigns.lift import LiftData, estimate_lift
 from armful.campaigns.planning import make_plan
+from armful.campaigns.planning._power import POWER, Comparison
+from armful.campaigns.planning._simulation import Sample, _learned, draw_truth
+from armful.campaigns.planning._words import sentences
 from armful.model import RidgeState
 
 D = 6

@@ -12,15 +12,15 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from armful import C2UCB, CombLinTS, theory
-from armful.campaigns import _report
-from armful.campaigns._audit_data import gather
-from armful.campaigns._audit_finding import Finding, number, percent, signed
-from armful.campaigns._report import Rounds, report_data, write_campaign_report, write_report
-from armful.campaigns._report_drawing import distinct, short
-from armful.campaigns._report_page import SCRIPT, document, embedded, verdict
-from armful.campaigns._report_rounds import mean_of
-from armful.campaigns._report_surprises import calibration, surprising_groups, surprising_people
+from armful.campaigns import report as _report
+from armful.campaigns.audit._data import gather
+from armful.campaigns.audit._finding import Finding, number, percent, signed
 from armful.campaigns.lift import Lift, estimate_lift, lift_data
+from armful.campaigns.report import Rounds, report_data, write_campaign_report, write_report
+from armful.campaigns.report._drawing import distinct, short
+from armful.campaigns.report._page import SCRIPT, document, embedded, verdict
+from armful.campaigns.report._rounds import mean_of
+from armful.campaigns.report._surprises import calibration, surprising_groups, surprising_people
 from armful.campaigns.settings import QuotaSettings
 from tests.campaigns.made_rounds import World, made_policy, made_settings, opened, play
 

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from armful.campaigns._row_sample import RowSample
+from armful.campaigns.features._row_sample import RowSample
 from armful.randomness import tie_keys
 
 

@@ -8,8 +8,8 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pytest
 
-from armful.campaigns import _rows as rows_module
-from armful.campaigns._rows import open_rows
+from armful.campaigns.reading import _rows as rows_module
+from armful.campaigns.reading._rows import open_rows
 from armful.errors import FileFormatError
 from tests.tables.test_build import Frame
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import NestedQuotas
-from armful.campaigns._splitting import GroupQuota, split_round
+from armful.campaigns.holdout._splitting import GroupQuota, split_round
 from armful.errors import InfeasibleError
 
 REGION_OF_CITY = np.array([0, 0, 1, 1, 1, 2])

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from armful.campaigns._toml_lines import key_lines
-from armful.campaigns._toml_text import shown, toml_key, toml_list, toml_string
+from armful.campaigns.settings._toml_lines import key_lines
+from armful.campaigns.settings._toml_text import shown, toml_key, toml_list, toml_string
 
 DOCUMENT = '''\
 # [not.a.table]

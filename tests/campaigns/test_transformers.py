@@ -12,9 +12,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, SplineTransformer, StandardScaler
 
-from armful.campaigns import _transformers
-from armful.campaigns._row_sample import RowSample
-from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.features import FeatureRecipe, _transformers
+from armful.campaigns.features._row_sample import RowSample
 from armful.errors import FileFormatError
 
 COLUMNS = ["job", "age", "pay"]

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from armful.campaigns._lists import ROUNDS, remove_parts
-from armful.campaigns._workspace import remove_abandoned
+from armful.campaigns.rounds._lists import ROUNDS, remove_parts
+from armful.campaigns.rounds._workspace import remove_abandoned
 from armful.campaigns.settings import FILE_NAME, Settings, parse_settings, read_settings
 from armful.errors import LedgerError
 from armful.ledger import Ledger

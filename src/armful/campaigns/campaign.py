@@ -11,19 +11,20 @@ from typing import Any, Self
 import numpy as np
 
 from armful import __version__
-from armful.campaigns import _outcomes as outcomes_file
 from armful.campaigns._believed import coefficients
-from armful.campaigns._choosing import choose_round
-from armful.campaigns._customers import fit_recipe
-from armful.campaigns._eligible import customers_of_round
-from armful.campaigns._fold import Folded, fold, outstanding_outcomes, pending_features, read_round
-from armful.campaigns._lists import list_path, publish, refuse_folder, refuse_target, remove_from_list
 from armful.campaigns._opening import open_store
-from armful.campaigns._plan_records import PlanResult
-from armful.campaigns._plan_sample import plan_campaign
 from armful.campaigns._records import RoundRecord
 from armful.campaigns._results import Forgotten, Learned, Round, Status
-from armful.campaigns._standing import (
+from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.planning._records import PlanResult
+from armful.campaigns.planning._sample import plan_campaign
+from armful.campaigns.rounds import _outcomes as outcomes_file
+from armful.campaigns.rounds._choosing import choose_round
+from armful.campaigns.rounds._customers import fit_recipe
+from armful.campaigns.rounds._eligible import customers_of_round
+from armful.campaigns.rounds._fold import Folded, fold, outstanding_outcomes, pending_features, read_round
+from armful.campaigns.rounds._lists import list_path, publish, refuse_folder, refuse_target, remove_from_list
+from armful.campaigns.rounds._standing import (
     frozen_notes,
     learning_notes,
     recipe_notes,
@@ -31,8 +32,7 @@ from armful.campaigns._standing import (
     round_status,
     status_notes,
 )
-from armful.campaigns._workspace import is_in_use, remove_abandoned, workspace
-from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.rounds._workspace import is_in_use, remove_abandoned, workspace
 from armful.campaigns.settings import Settings
 from armful.errors import LedgerError
 from armful.ledger import Ledger, RoundInfo
@@ -358,7 +358,7 @@ class Campaign:
         path : path, optional
             By default `report.html` in the campaign's folder.
         """
-        from armful.campaigns._report import write_campaign_report  # noqa: PLC0415 - plotly is slow to import
+        from armful.campaigns.report import write_campaign_report  # noqa: PLC0415 - plotly is slow to import
 
         self._frozen_recipe()
         target = (self.folder or Path()) / "report.html" if path is None else Path(path)

@@ -14,11 +14,11 @@ from typing import Any
 import typer
 
 from armful.campaigns import Coefficient, Forgotten, Learned, Round, RoundStatus, Settings, Status
-from armful.campaigns._init_campaign import InitResult
-from armful.campaigns._plan_records import PlanResult
 from armful.campaigns._results import Result
 from armful.campaigns._results import as_json as jsonable
+from armful.campaigns.init import InitResult
 from armful.campaigns.lift import Lift
+from armful.campaigns.planning._records import PlanResult
 from armful.cli._printing import count, date, draw, number, percent, printable, rounds, window
 
 MOST_GROUPS = 12

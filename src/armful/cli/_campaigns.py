@@ -38,7 +38,7 @@ def init(
     Example: armful init autumn --from customers.csv
     """
     with _work():
-        from armful.campaigns._init_campaign import init_campaign  # noqa: PLC0415
+        from armful.campaigns.init import init_campaign  # noqa: PLC0415
 
         done = init_campaign(name, source, id=id_column, reward=reward, k=k, delimiter=delimiter)
         _tell(done, as_json, "check", str(name))

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from armful.campaigns import Learned, Round
-from armful.campaigns._demo import Demo
+from armful.campaigns.demo import Demo
 from armful.cli._campaign_output import print_json, summary
 from armful.cli._printing import draw, number, percent, printable, rounds
 

@@ -1,0 +1,181 @@
+"""Checks of the model: shocks shared by a round, drift, and whether straight lines fit."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import chdtrc
+
+from armful.campaigns.audit._data import Evidence, Rows, blocks, known_rows, pseudo_inverse
+from armful.campaigns.audit._finding import Finding, Level, fine, not_checked, number, percent, quoted, signed
+from armful.campaigns.audit._groups import has_two_values, parts_of
+from armful.campaigns.audit._scores import WithinRounds, critical
+from armful.campaigns.settings import Settings
+from armful.checks import FloatArray
+from armful.theory import estimate_shock
+
+FEWEST_IN_A_ROUND = 20
+"""Known outcomes from which on a round counts for shocks."""
+
+FEWEST_IN_A_BIN = 50
+
+LARGE_SHOCK = 5.0
+"""Times by which a shock inflates the variance of a round's mean, from which on it is a problem."""
+
+LARGE_GAIN = 0.1
+"""What one more column would explain, as a fraction of what the model explains, from which on it is a problem."""
+
+PREDICTIONS = ""
+"""The name of the predictions among the features."""
+
+COLUMNS_AT_ONCE = 16
+
+
+def check_shocks(evidence: Evidence, settings: Settings, false_alarms: float) -> Finding:
+    """Return whether the outcomes of a round move together: the mean residuals of rounds against noise."""
+    large = np.flatnonzero(evidence.sizes >= FEWEST_IN_A_ROUND)
+    if large.size < 2 or evidence.n < 2 * len(evidence.moment):
+        return not_checked(
+            "shocks",
+            "Whether rounds have noise in common needs two closed rounds of at least "
+            f"{FEWEST_IN_A_ROUND} known outcomes, and twice as many outcomes as features.",
+        )
+    residuals, variances, squares = _residuals(evidence)
+    sizes, scores = evidence.sizes[large], np.array([residuals[t].sum() for t in large.tolist()])
+    centres = evidence.centres[large]
+    shares = pseudo_inverse(evidence.gram) @ centres.T
+    covariance = np.diag(variances[large] * sizes) + shares.T @ squares @ shares
+    cross = (variances[large][:, None] * centres) @ shares
+    covariance -= cross + cross.T
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > 1e-6 * values[-1]
+    statistic = float(((vectors[:, kept].T @ scores) ** 2 / values[kept]).sum())
+    if not kept.any() or float(chdtrc(int(kept.sum()), statistic)) > false_alarms:
+        return fine(
+            "shocks",
+            f"The mean outcomes of {large.size} rounds differ from what the model says no more than chance makes them.",
+        )
+    shock = estimate_shock([residuals[t] for t in large.tolist()])
+    inflated = 1 + shock * float(sizes.mean())
+    means = scores / sizes
+    what = (
+        f"The mean outcomes of {large.size} rounds differ from what the model says by {signed(float(means.min()))} to "
+        f"{signed(float(means.max()))}, more than chance makes them: the shared noise of a round has {number(shock)} "
+        "times the variance of a person's own."
+    )
+    if settings.learning.shock >= shock / 3:
+        return fine("shocks", f"{what} The setting `shock = {number(settings.learning.shock)}` allows for it.")
+    return Finding(
+        name="shocks",
+        level="problem" if inflated >= LARGE_SHOCK else "look",
+        sentence=what,
+        consequence="The model is too sure of itself: the mean of a round is "
+        f"{number(inflated**0.5)} times as uncertain as it takes it to be. Differences between chosen and holdout "
+        "within a round, and so the lift, are not affected.",
+        repair=f"Set `shock = {number(shock)}` under `[learning]`.",
+    )
+
+
+def _residuals(evidence: Evidence) -> tuple[list[FloatArray], FloatArray, FloatArray]:
+    """Return residuals by round, the variance of each round's, and the sum of `variance x x'` over all rows.
+
+    The variance of a round is at least that of all rounds: of rare rewards a small round may show none by chance.
+    """
+    theta, common = evidence.theta, evidence.variance
+    residuals, variances, squares = list[FloatArray](), list[float](), np.zeros_like(evidence.gram)
+    for record in evidence.records:
+        if not record.closed:
+            continue
+        known = known_rows(record)
+        of_round = record.rewards[known].copy()
+        gram = np.zeros_like(evidence.gram)
+        for begin, rows in zip(range(0, known.size, 1 << 14), blocks(known), strict=True):
+            X = record.features[rows].astype(np.float64)
+            of_round[begin : begin + rows.size] -= X @ theta
+            gram += X.T @ X
+        variance = max(float((of_round**2).mean()) if known.size else 0.0, common)
+        residuals.append(of_round)
+        variances.append(variance)
+        squares += variance * gram
+    return residuals, np.array(variances), squares
+
+
+def check_drift(
+    evidence: Evidence, model: WithinRounds, settings: Settings, names: list[str], false_alarms: float
+) -> Finding:
+    """Return whether the effect of a feature changes from the first to the last round, as a straight line in time."""
+    n_rounds = evidence.sizes.size
+    time = model.period - (n_rounds - 1) / 2
+    Z = model.X * time[:, None]
+    added = [model.test(Z[:, begin : begin + COLUMNS_AT_ONCE]) for begin in range(0, Z.shape[1], COLUMNS_AT_ONCE)]
+    z, looks = np.concatenate([each.z for each in added]), sum(each.n_usable for each in added)
+    worst = int(np.abs(z).argmax())
+    if abs(z[worst]) <= critical(false_alarms, looks):
+        return fine(
+            "drift",
+            f"The effects of {looks} features are the same in early and late rounds, as far as chance lets see.",
+        )
+    gain = float(np.concatenate([each.gain for each in added])[worst]) / max(model.explained, np.finfo(float).tiny)
+    spread = float(np.ptp(evidence.rows.X[:, worst]))
+    change = float(np.concatenate([each.coefficient for each in added])[worst]) * spread * (n_rounds - 1)
+    n_clear = int((np.abs(z) > critical(false_alarms, looks)).sum())
+    what = (
+        f"The effect of {quoted(names[worst])} changed by {signed(change)} from the first to the last of {n_rounds} "
+        f"closed rounds ({number(abs(float(z[worst])))} standard errors, the most of {looks} features; {n_clear} of "
+        "them clearly changed)."
+    )
+    discount = settings.learning.discount
+    if discount < 1:
+        return fine("drift", f"{what} The setting `discount = {number(discount)}` lets old rounds count less.")
+    return Finding(
+        name="drift",
+        level="problem" if gain >= LARGE_GAIN else "look",
+        sentence=what,
+        consequence="Old rounds mislead the model about what works now.",
+        repair=f"Set `discount = {number(min(max(1 - 2 / n_rounds, 0.5), 0.95))}` under `[learning]`: a round then "
+        "counts that fraction of the next one.",
+    )
+
+
+def check_shape(model: WithinRounds, rows: Rows, names: list[str], false_alarms: float) -> Finding:
+    """Return whether straight lines fit: residuals in fifths of each number, and in tenths of the predictions."""
+    looks, z, residual, gain, name, part = 0, 0.0, 0.0, 0.0, PREDICTIONS, ""
+    for of_feature, parts, bins in _bins(model, rows, names):
+        added = model.test(bins)
+        looks += added.n_usable
+        j = int(np.abs(added.z).argmax())
+        if abs(added.z[j]) > abs(z):
+            z, gain, name, part = float(added.z[j]), float(added.gain[j]), of_feature, parts[j]
+            residual = float(model.residuals @ bins[:, j] / bins[:, j].sum())
+    if abs(z) <= critical(false_alarms, looks):
+        return fine(
+            "shape",
+            f"Straight lines fit: in {looks} groups of people by features and predictions nothing is left over.",
+        )
+    share = gain / max(model.explained, np.finfo(float).tiny)
+    level: Level = "problem" if share >= LARGE_GAIN else "look"
+    of = "the predictions" if name == PREDICTIONS else quoted(name)
+    advice = (
+        "Give the numbers under `[features.columns]` a `spline = 4`, or add pairs of columns to `interactions`."
+        if name == PREDICTIONS
+        else f"Give the column of {quoted(name)} a `spline = 4` (or `log = true`) under `[features.columns]`."
+    )
+    return Finding(
+        name="shape",
+        level=level,
+        sentence=f"People in the {part} of {of} earned {signed(residual)} compared with the straight line of the model "
+        f"({number(abs(z))} standard errors, the largest of {looks} groups); allowing for it would explain "
+        f"{percent(share)} more.",
+        consequence="The model misjudges some people, and more outcomes do not change that.",
+        repair=f"{advice} It takes effect in a new campaign: the features of this one are frozen.",
+    )
+
+
+def _bins(model: WithinRounds, rows: Rows, names: list[str]) -> Iterator[tuple[str, list[str], FloatArray]]:
+    """Return for each feature with more than two values its name, the names of its parts, and 0/1 columns of them."""
+    numbers = [(name, values, 5) for name, values in zip(names, rows.X.T, strict=True) if not has_two_values(values)]
+    for name, values, n in [*numbers, (PREDICTIONS, model.fitted, 10)]:
+        parts, part = parts_of(values, n)
+        counts = np.bincount(part)
+        kept = np.flatnonzero((counts >= FEWEST_IN_A_BIN) & (counts < values.size))
+        if kept.size:
+            yield name, [parts[i] for i in kept.tolist()], (part[:, None] == kept).astype(np.float64)

@@ -1,0 +1,98 @@
+"""The lift in plain words."""
+
+import math
+
+import numpy as np
+
+from armful.campaigns.lift._data import LiftData
+
+FEWEST_REWARDS = 10
+"""Below so many rewards that differ from the commonest, intervals are too narrow (docs/lift.md)."""
+
+Interval = tuple[float | None, float | None, float | None]
+
+
+def in_words(
+    *, lift: float, low: float, high: float, relative: Interval, cost: float, level: float, unit: str, against: str
+) -> str:
+    """Return the sentence of a lift: relative if its interval is known, else per contact."""
+    ratio, ratio_low, ratio_high = relative
+    if against == "holdout" and ratio is not None and ratio_low is not None and ratio_high is not None:
+        size = _with_interval(100 * ratio, 100 * ratio_low, 100 * ratio_high, level, " %")
+    else:
+        size = _with_interval(lift, low, high, level, f" {unit} per contact")
+    if low <= 0 <= high:
+        size += ", which may be chance"
+    if against == "no-contact":
+        return f"being contacted changes the outcome of those chosen by {size}"
+    amount = f"{_short(abs(cost))} {unit}"
+    return f"{size}; the holdout {'cost about ' + amount if cost >= 0 else 'brought about ' + amount + ' more'}"
+
+
+def impossible(data: LiftData, against: str) -> str:
+    """Return why no lift can be estimated."""
+    start = "No lift can be given yet" if against == "holdout" else "The effect of a contact cannot be given yet"
+    return f"{start}: {_reason(data, _share(against))}."
+
+
+def _reason(data: LiftData, share: str) -> str:
+    if not data.rewards.size:
+        return "the window of no round has closed"
+    if data.treated.all():
+        return f"nobody of {share} was picked, so there is nothing to compare with"
+    known = np.isfinite(data.rewards)
+    shares = {share: known & ~data.treated, "the chosen share": known & data.treated}
+    for name, rows in shares.items():
+        n_people = np.unique(data.people[rows]).size
+        if n_people < 2:
+            return f"the outcomes of {n_people} people of {name} are known, two are needed"
+    for name, rows in shares.items():
+        values = np.unique(data.rewards[rows])
+        if values.size == 1:
+            return f"all known rewards of {name} are {values[0]:g}, so chance cannot be judged"
+    return f"no round has two known outcomes in the chosen share and two in {share} that differ"
+
+
+def notes(data: LiftData, against: str) -> tuple[str, ...]:
+    """Return what to keep in mind of a lift that could be estimated."""
+    rewards = data.rewards[np.isfinite(data.rewards) & ~data.treated]
+    values, counts = np.unique(rewards, return_counts=True)
+    n_others, commonest = rewards.size - counts.max(), values[counts.argmax()]
+    if n_others >= FEWEST_REWARDS:
+        return ()
+    few = f"Only {rewards.size} rewards of {_share(against)} are known"
+    if rewards.size >= FEWEST_REWARDS:
+        few = f"Only {n_others} of the {rewards.size} known rewards of {_share(against)} differ from {commonest:g}"
+    return (f"{few}: the intervals may be too narrow.",)
+
+
+def _share(against: str) -> str:
+    return "the holdout" if against == "holdout" else "the no-contact share"
+
+
+def _with_interval(value: float, low: float, high: float, level: float, unit: str) -> str:
+    digits = _digits(value, low, high)
+    number, low_text, high_text = (_fixed(each, digits) for each in (value, low, high))
+    sign = "" if number.startswith("-") else "+"
+    return f"{sign}{number}{unit} ({100 * level:g} % CI {low_text} .. {high_text})"
+
+
+def _digits(value: float, low: float, high: float) -> int:
+    """Return the digits after the point that show the half width of an interval to two digits, at most."""
+    half = (high - low) / 2
+    if not 0 < half < math.inf:
+        return 1
+    return max(0, 1 - math.floor(math.log10(max(half, abs(value) / 100))) - (half >= 1))
+
+
+def _fixed(value: float, digits: int) -> str:
+    text = f"{value:,.{digits}f}"
+    return text.lstrip("-") if float(text.replace(",", "")) == 0 else text
+
+
+def _short(value: float) -> str:
+    """Return a number with two digits that count."""
+    if value >= 100:
+        rounded = round(value, 1 - math.floor(math.log10(value)))
+        return f"{rounded:,.0f}"
+    return f"{value:.2g}"

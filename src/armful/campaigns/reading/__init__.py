@@ -1,0 +1,1 @@
+"""Reading files of customers, outcomes and ids in bounded memory."""

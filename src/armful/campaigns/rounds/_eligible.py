@@ -1,0 +1,50 @@
+"""Which customers of a file may be chosen in a round, and which must be."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.reading._person_ids import Ids, IdSet, as_array, as_ids
+from armful.campaigns.reading._rows import open_rows
+from armful.campaigns.rounds._customers import Customers, read_customers
+from armful.campaigns.settings import Settings
+from armful.checks import FloatArray
+from armful.errors import NoRowsError
+from armful.ledger import Ledger
+
+
+def customers_of_round(
+    source: Any,
+    settings: Settings,
+    recipe: FeatureRecipe,
+    theta: FloatArray,
+    ledger: Ledger,
+    number: int,
+    path: Path,
+    *,
+    progress: bool = False,
+) -> Customers:
+    """Read the customers of a round, and who of them rests or is excluded; theta, path: as in `read_customers`."""
+    rest = range(max(1, number - settings.choose.rest), number)
+    resting = [ledger.ids_chosen(rest)] if rest else []
+    excluded = IdSet([*resting, *_read_ids(settings.choose.exclude, settings)], settings.name)
+    required = IdSet(_read_ids(settings.choose.require, settings), settings.name)
+    return read_customers(
+        source, settings, recipe, theta, path, excluded=excluded, required=required, progress=progress
+    )
+
+
+def _read_ids(files: Iterable[str], settings: Settings) -> list[Ids]:
+    """Return the ids in some files, which have the campaign's id column; relative to the campaign's folder."""
+    result = []
+    for name in files:
+        path, begin = settings.folder / name, 0
+        with suppress(NoRowsError):  # nobody has opted out yet
+            reader = open_rows(path, columns=[settings.id], text=[settings.id], delimiter=settings.delimiter)
+            for batch in reader.batches:
+                column = as_ids(batch.column(settings.id), settings.id, begin, name)
+                result.append(as_array(column))
+                begin += batch.num_rows
+    return result

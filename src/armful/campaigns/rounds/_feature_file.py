@@ -1,0 +1,118 @@
+"""The features of all customers of a round, packed, in a file that is removed with its command."""
+
+import os
+import shutil
+import weakref
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.features._packed_rows import Bytes, PackedRows
+from armful.checks import FloatArray, IntArray
+from armful.errors import with_message
+from armful.files._atomic_file import FULL, size_text
+from armful.tables._table_file import OpenFile
+from armful.tables.rows import Store
+
+
+class FeatureFile(Store):
+    """Packed rows in batches, written in any order and, once all are there, read by position.
+
+    The file of `Table.build` is kept, so it is synced and has checksums. This one is for one command, and a fraction of
+    the size.
+
+    Parameters
+    ----------
+    path : Path
+        A file that does not exist.
+    recipe : FeatureRecipe
+        What packed the rows.
+    """
+
+    dtype = np.dtype(np.float32)
+    path: Path
+
+    def __init__(self, path: Path, recipe: FeatureRecipe) -> None:
+        self.path, self.n_features, self._recipe = path, recipe.n_features, recipe
+        self.n_arms = self.block_rows = self._n_bytes = 0
+        self._batches: dict[int, tuple[int, PackedRows]] = {}  # by first row: where it is in the file, and its layout
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        self._descriptor = os.open(path, flags, 0o600)
+        self._one_at_a_time = Lock()
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def write(self, begin: int, rows: PackedRows) -> None:
+        """Write a batch of rows, of which the first has index `begin`. Threads may call it at the same time.
+
+        Raises
+        ------
+        OSError
+            With a sentence, if the disk is full.
+        """
+        with self._one_at_a_time:
+            offset, self._n_bytes = self._n_bytes, self._n_bytes + rows.n_bytes
+            self._batches[begin] = offset, rows.layout()
+            self.n_arms, self.block_rows = max(self.n_arms, begin + rows.n), max(self.block_rows, rows.n)
+        try:
+            for data in rows.to_bytes():
+                self._write_all(data.data, offset)
+                offset += data.size
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            size, free = size_text(self._n_bytes), size_text(shutil.disk_usage(self.path.parent).free)
+            reason = os.strerror(error.errno or 0)
+            sentence = f"{self.path} could not be written: {reason}; it needs at least {size}, its disk has {free} free"
+            raise with_message(error, sentence) from error
+
+    def _write_all(self, data: memoryview, offset: int) -> None:
+        while data:
+            if hasattr(os, "pwrite"):
+                done = os.pwrite(self._descriptor, data, offset)
+            else:  # Windows: a file has one position, which all threads share
+                with self._one_at_a_time:
+                    os.lseek(self._descriptor, offset, os.SEEK_SET)
+                    done = os.write(self._descriptor, data)
+            data, offset = data[done:], offset + done
+
+    @cached_property
+    def blocks(self) -> list[slice]:
+        """The rows of each batch, in order."""
+        return [slice(begin, begin + rows.n) for begin, (_, rows) in sorted(self._batches.items())]
+
+    @cached_property
+    def _file(self) -> OpenFile:
+        return OpenFile(self.path)
+
+    def rows(self, begin: int, end: int) -> NDArray[Any]:
+        parts = [
+            self._recipe.unpack(
+                self._read(block).take(slice(max(begin - block.start, 0), min(end, block.stop) - block.start))
+            )
+            for block in self._blocks_of(begin, end)
+        ]
+        return np.concatenate(parts or [np.zeros((0, self.n_features), np.float32)]) if len(parts) != 1 else parts[0]
+
+    def take(self, indices: IntArray) -> FloatArray:
+        values = np.empty((indices.size, self.n_features))
+        order = np.argsort(indices, kind="stable")
+        ends = np.searchsorted(indices[order], [block.stop for block in self.blocks])
+        for block, first, last in zip(self.blocks, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+            if first < last:
+                here = order[first:last]
+                values[here] = self._recipe.unpack(self._read(block).take(indices[here] - block.start))
+        return values
+
+    def _blocks_of(self, begin: int, end: int) -> list[slice]:
+        return [block for block in self.blocks if block.start < end and begin < block.stop]
+
+    def _read(self, block: slice) -> PackedRows:
+        offset, layout = self._batches[block.start]
+        data: Bytes = np.empty(layout.n_bytes, dtype=np.uint8)
+        self._file.read(offset, data)
+        return layout.from_bytes(data)
