@@ -12,6 +12,7 @@ from pyarrow import parquet
 
 from armful.campaigns import Campaign
 from armful.campaigns.rounds import _lists
+from armful.errors import LedgerError
 from tests.campaigns.small import Clock, customers, make, opened, outcomes, run
 from tests.cli.campaigns import Terminal
 
@@ -468,3 +469,20 @@ def test_the_clock_needs_a_time_zone(folder):
         pytest.raises(ValueError, match="now must return a time with a time zone, got 2026-01-01 12:00:00"),
     ):
         campaign.choose(folder / "customers.csv")
+
+
+def test_a_round_whose_list_another_command_is_writing_is_not_given_away(folder, monkeypatch):
+    with opened(folder, Clock()) as one, opened(folder, Clock()) as other:
+        add_round, sentences = one.ledger.add_round, []
+
+        def meanwhile(**values):
+            info = add_round(**values)
+            with pytest.raises(LedgerError) as refused:
+                other.choose(customers())
+            sentences.append(str(refused.value))
+            return info
+
+        monkeypatch.setattr(one.ledger, "add_round", meanwhile)
+        assert one.choose(customers()).number == 3
+        assert sentences == ["round 3 is being chosen by another command: wait until it has ended"]
+        assert other.choose(customers()).number == 4
