@@ -8,9 +8,11 @@ import pytest
 
 PACKAGES = [
     "armful",
+    "armful.campaigns",
     "armful.constraints",
     "armful.environments",
     "armful.experiments",
+    "armful.ledger",
     "armful.model",
     "armful.policies",
     "armful.simulation",

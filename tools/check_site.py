@@ -18,7 +18,15 @@ from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).parent.parent
 REPOSITORY = re.compile(r"https://github\.com/armful/armful/(?:blob|tree)/main/([^#?]*)")
-PUBLIC = ["armful", "armful.environments", "armful.experiments", "armful.testing", "armful.theory"]
+PUBLIC = [
+    "armful",
+    "armful.campaigns",
+    "armful.environments",
+    "armful.experiments",
+    "armful.ledger",
+    "armful.testing",
+    "armful.theory",
+]
 # What the theme's script would load for a feature, and the class of elements that have it: fine while no page does.
 DORMANT = {
     "https://unpkg.com/mermaid": "mermaid",

@@ -152,7 +152,17 @@ class RoundStatus(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class Coefficient(Result):
-    """What the model believes of one feature: the change of the reward from its lowest to its highest value."""
+    """What the model believes of one feature.
+
+    Attributes
+    ----------
+    name : str
+        The feature.
+    value : float
+        The change of the reward from the lowest to the highest value of the feature.
+    low, high : float
+        The ends of an interval of about 95 %.
+    """
 
     name: str
     value: float
@@ -189,7 +199,17 @@ class Status(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class Forgotten(Result):
-    """What was erased: the number of people found, and the rounds they were in."""
+    """What was erased.
+
+    Attributes
+    ----------
+    n_people : int
+        The people who were found.
+    rounds : list of int
+        The rounds they were in.
+    notes : list of str
+        What the user should know.
+    """
 
     n_people: int
     rounds: list[int]
