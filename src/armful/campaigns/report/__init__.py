@@ -22,7 +22,7 @@ from armful.files._atomic_file import write_bytes
 from armful.policies import Policy
 
 if TYPE_CHECKING:
-    from armful.campaigns.campaign import Campaign
+    from armful.campaigns._view import CampaignView
 
 MOST_BYTES = 1 << 28
 """Rounds that take no more memory are kept while a report is made; larger ones are read again each time."""
@@ -54,7 +54,7 @@ class Rounds:
         self._kept = kept
 
 
-def write_campaign_report(campaign: "Campaign", path: Path) -> None:
+def write_campaign_report(campaign: "CampaignView", path: Path) -> None:
     """Write the report of a campaign, as things are now."""
     recipe = campaign.recipe
     assert recipe is not None

@@ -1,0 +1,138 @@
+"""What can be read of a campaign: its model, where it stands, its report."""
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+
+from armful.campaigns._believed import coefficients
+from armful.campaigns._records import RoundRecord
+from armful.campaigns._results import Status
+from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.planning._records import PlanResult
+from armful.campaigns.planning._sample import plan_campaign
+from armful.campaigns.rounds._fold import Folded, fold, read_round
+from armful.campaigns.rounds._standing import round_status, status_notes
+from armful.campaigns.settings import Settings
+from armful.ledger import Ledger
+from armful.policies import Policy
+
+Clock = Callable[[], datetime]
+
+
+class CampaignView:
+    """The part of `Campaign` that changes nothing but caches; its parameters are those of `Campaign`."""
+
+    def __init__(self, settings: Settings, ledger: Ledger, folder: Path | None, now: Clock | None = None) -> None:
+        self.settings, self.ledger, self.folder = settings, ledger, folder
+        self._clock: Clock = now or (lambda: datetime.now(UTC))
+
+    def now(self) -> datetime:
+        """Return the current time, by the clock that the campaign was opened with."""
+        moment = self._clock()
+        if moment.tzinfo is None:
+            raise ValueError(f"now must return a time with a time zone, got {moment}; datetime.now(UTC) has one")
+        return moment
+
+    @cached_property
+    def _recipe(self) -> FeatureRecipe | None:
+        return None if self.ledger.recipe is None else FeatureRecipe.from_json(self.ledger.recipe)
+
+    @property
+    def recipe(self) -> FeatureRecipe | None:
+        """How columns become features, frozen at the first round; None before."""
+        if self._recipe is None:
+            del self._recipe  # another program may have chosen the first round meanwhile
+        return self._recipe
+
+    def policy(self, *, seed: int | None = None) -> Policy:
+        """Return the policy with all that has been learned.
+
+        Raises
+        ------
+        ValueError
+            If no round has been chosen yet.
+        """
+        recipe = self._frozen_recipe()
+        policy = self.settings.policy.make(recipe.n_features, self.settings.seed if seed is None else seed)
+        policy.state = self._folded(policy, self.now()).state
+        return policy
+
+    def status(self) -> Status:
+        """Return where the campaign stands: its rounds, what is outstanding, what the model believes."""
+        rounds = [round_status(record) for record in self.records()]
+        recipe = self.recipe
+        if recipe is None:
+            notes = ["no round has been chosen yet"]
+            return Status(
+                name=self.settings.name, rounds=[], n_observations=0.0, outstanding=0, coefficients=[], notes=notes
+            )
+        policy = self.policy()
+        return Status(
+            name=self.settings.name,
+            rounds=rounds,
+            n_observations=float(policy.state.n),
+            outstanding=sum(each.outstanding for each in rounds),
+            coefficients=coefficients(policy, recipe.names),
+            notes=status_notes(rounds),
+        )
+
+    def plan(
+        self,
+        *,
+        rounds: int = 8,
+        every: timedelta = timedelta(days=7),
+        base_rate: float | None = None,
+        progress: bool = False,
+    ) -> PlanResult:
+        """Simulate the campaign on its own customers: what it can learn and show before it is launched.
+
+        Parameters
+        ----------
+        rounds : int, default 8
+            How many rounds are planned.
+        every : timedelta
+            The time from one round to the next, a week if not given.
+        base_rate : float, optional
+            The mean reward of a contact chosen at random; a tenth of the cap if not given.
+        progress : bool
+            Whether to draw progress bars on standard error.
+
+        Returns
+        -------
+        PlanResult
+        """
+        return plan_campaign(
+            self.settings, self.recipe, rounds=rounds, every=every, base_rate=base_rate, progress=progress
+        )
+
+    def records(self) -> Iterator[RoundRecord]:
+        """Yield each round with its people and their outcomes so far."""
+        now = self.now()
+        for info in self.ledger.rounds():
+            yield read_round(self.ledger, self.settings, info, now)
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> Path:
+        """Write the report, one HTML file that needs nothing else, and return its path.
+
+        Parameters
+        ----------
+        path : path, optional
+            By default `report.html` in the campaign's folder.
+        """
+        from armful.campaigns.report import write_campaign_report  # noqa: PLC0415 - plotly is slow to import
+
+        self._frozen_recipe()
+        target = (self.folder or Path()) / "report.html" if path is None else Path(path)
+        write_campaign_report(self, target)
+        return target
+
+    def _frozen_recipe(self) -> FeatureRecipe:
+        recipe = self.recipe
+        if recipe is None:
+            raise ValueError(f"campaign {self.settings.name!r} has no round yet: choose one first")
+        return recipe
+
+    def _folded(self, policy: Policy, now: datetime) -> Folded:
+        return fold(self.ledger, self.settings, policy.state.empty(), now)  # type: ignore[arg-type]
