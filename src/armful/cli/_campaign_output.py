@@ -19,6 +19,7 @@ from armful.campaigns._results import as_json as jsonable
 from armful.campaigns.init import InitResult
 from armful.campaigns.lift import Lift
 from armful.campaigns.planning._records import PlanResult
+from armful.campaigns.settings._toml_text import without_password
 from armful.cli._printing import count, date, draw, number, percent, printable, rounds, window
 
 MOST_GROUPS = 12
@@ -41,7 +42,7 @@ def tell(result: Any, *, as_json: bool, then: Sequence[str]) -> None:
     summary(result)
     for note in getattr(result, "notes", ()):
         typer.echo(f"note: {printable(note)}")
-    typer.echo(f"\nnext: {shlex.join(['armful', *then])}")
+    typer.echo(f"\nnext: {shlex.join(['armful', *map(without_password, then)])}")
 
 
 def print_json(values: Mapping[str, Any]) -> None:

@@ -54,7 +54,7 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        value = _PASSWORD.sub(r"\1:***@", value)
+        value = without_password(value)
         return toml_string(value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}...")
     if isinstance(value, int) and value.bit_length() > 200:
         return "a number of very many digits"
@@ -70,3 +70,14 @@ def _escaped(character: str) -> str:
         return character
     code = ord(character)
     return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
+
+
+def without_password(text: str) -> str:
+    """Return a text in which the password of a URL is not shown.
+
+    Examples
+    --------
+    >>> without_password("postgresql://ann:secret@host/database")
+    'postgresql://ann:***@host/database'
+    """
+    return _PASSWORD.sub(r"\1:***@", text)
