@@ -182,13 +182,23 @@ def test_a_folder_or_a_device_in_place_of_a_file_is_refused(armful, folder, tmp_
 
 
 OUTCOMES = {
-    "a word": ("id,bought\nc1,yes\n", "'bought' must hold a number, row 1 has 'yes'"),
-    "a comma": ('id,bought\nc1,1\nc2,"1,5"\n', "'bought' must hold a number, row 2 has '1,5'"),
+    "a word": ("id,bought\nc1,yes\n", "'bought' must hold a number, row 1 has 'yes': write 1 for yes and 0 for no"),
+    "a comma": (
+        'id,bought\nc1,1\nc2,"1,5"\n',
+        "'bought' must hold a number, row 2 has '1,5': write decimals with a point",
+    ),
     "infinite": ("id,bought\nc1,inf\n", "rewards must be finite numbers, row 1 of 'bought' has inf"),
     "not a number": ("id,bought\nc1,nan\n", "rewards must be finite numbers, row 1 of 'bought' has nan"),
     "very large": ("id,bought\nc1,1e200\n", "rewards must be at most 1e+100 in size, row 1 of 'bought' has 1e+200"),
     "no ids": ("ident,bought\nc1,1\n", "o.csv has no column 'id'; its columns are 'ident', 'bought'"),
-    "no rewards": ("id,visited\nc1,1\n", "o.csv has no column 'bought'; its columns are 'id', 'visited'"),
+    "no rewards": (
+        "id,visited\nc1,1\n",
+        "o.csv has no column 'bought'; its columns are 'id', 'visited'; say which to use",
+    ),
+    "another separator": (
+        "id;bought\nc1;1\n",
+        "o.csv looks separated by ';': set delimiter to ';', or save the file with ','",
+    ),
     "an empty id": ("id,bought\n,1\n", "every customer needs an id, and 'id' is empty in row 1"),
     "nothing": ("", "o.csv could not be read as CSV: Empty CSV file"),
     "a header alone": ("id,bought\n", "o.csv holds no rows"),

@@ -113,7 +113,7 @@ class TestBadCsv:
             ("id,café\n1,naïve\n".encode("latin-1"), "FILE is not UTF-8: save it as UTF-8"),
             ("id,job\n1,naïve\n".encode("latin-1"), "FILE is not UTF-8: save it as UTF-8"),
             ("id,job\n1,clerk\n".encode("utf-16"), "FILE is not UTF-8: save it as UTF-8"),
-            (b"id;job\n1;clerk\n", "FILE looks separated by ';': set delimiter to ';'"),
+            (b"id;job\n1;clerk\n", "FILE looks separated by ';': set delimiter to ';', or save the file with ','"),
             (b"id,x\n1,2\n1,2,3\n", "FILE has a row of 3 values, and its header has 2: '1,2,3'"),
         ],
     )

@@ -460,6 +460,8 @@ def test_the_message_counts_the_mistakes(tmp_path):
     ("text", "sentence"),
     [
         ("a = 1\nb =", "line 2: this is not TOML: invalid value; texts need quotes"),
+        ("cap = 1,5", "; write decimals with a point"),
+        ("at_least = 20%", "; write 20 % as 0.2"),
         ("kind = number", "line 1: this is not TOML: invalid value; texts need quotes"),
         ("a = 1\n\na = 2", "line 3: this is not TOML: cannot overwrite a value; it is already there in a line above"),
         ("[a]\n[a]", "line 2: this is not TOML: cannot declare ('a',) twice; it is already there in a line above"),
@@ -494,7 +496,7 @@ def test_a_file_in_another_encoding_is_named_with_the_line(tmp_path):
 
 
 def test_a_folder_without_settings_says_how_to_begin(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"campaign.toml does not exist; `armful init .* writes one"):
+    with pytest.raises(FileNotFoundError, match=r"campaign.toml does not exist; .*`armful init .* writes one"):
         read_settings(tmp_path)
 
 

@@ -291,7 +291,7 @@ class TestCsv:
         source.write_text(f"id{mark}x\n1{mark}1,5\n")
         shown = repr(mark)
         assert refusal(FileFormatError, source, path) == (
-            f"{source} looks separated by {shown}: set delimiter to {shown}"
+            f"{source} looks separated by {shown}: set delimiter to {shown}, or save the file with ','"
         )
         source.write_text(f"id{mark}x\n1{mark}1.5\n")
         same(build(source, path, delimiter=mark), [[1.5]], [1])

@@ -41,7 +41,7 @@ ListFile = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be chosen, and record nothing.")]
 ReportFile = Annotated[Path | None, _option("--out", "FILE", "Where to write it; NAME/report.html by default.")]
 Ids = Annotated[list[str], _option("--id", "ID", "The customer to erase; may be repeated.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask. Only at a terminal is it asked, not in a script.")]
 DemoFolder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A new folder for everything that is made.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same campaign.", min=0)]
 

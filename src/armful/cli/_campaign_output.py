@@ -162,7 +162,7 @@ def _largest(counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
 
 @summary.register
 def _(learned: Learned) -> None:
-    typer.echo(f"{learned.n_rows:,} rows, {learned.matched:,} outcomes of people on a list")
+    typer.echo(f"{learned.n_rows:,} rows, {learned.matched:,} outcomes that belong to a round")
     rows = {
         "new": learned.new,
         "known before": learned.repeated,
@@ -191,7 +191,9 @@ def _(status: Status) -> None:
         draw(columns, [_round_row(round_) for round_ in status.rounds])
         typer.echo("outcomes that came, that may still come, and that are assumed since the window has closed;")
         typer.echo("mean outcome of those chosen by the model, and of the holdout; share chosen to learn more")
-    if status.coefficients:
+    if status.rounds and not status.n_observations:
+        typer.echo("the model has learned nothing yet")
+    elif status.coefficients:
         draw(
             ["feature", "effect", "from", "to"],
             [_coefficient_row(coefficient) for coefficient in status.coefficients[:MOST_COEFFICIENTS]],
@@ -221,6 +223,6 @@ def _coefficient_row(coefficient: Coefficient) -> Sequence[str]:
 @summary.register
 def _(forgotten: Forgotten) -> None:
     if forgotten.n_people:
-        typer.echo(f"erased {count(forgotten.n_people, 'customer')}, who were in {rounds(forgotten.rounds)}")
+        typer.echo(f"erased {count(forgotten.n_people, 'customer')} from {rounds(forgotten.rounds)}")
     else:
         typer.echo("nobody with such an id is in this campaign, nothing was erased")

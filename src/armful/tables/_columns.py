@@ -141,12 +141,16 @@ def refuse_non_names(id: Any, columns: Any) -> None:
         raise ValueError(f"columns must be a list of names, got the string {columns!r}; [{columns!r}] is a list of one")
 
 
+class MissingColumnError(ValueError):
+    """A column that was asked for is not there."""
+
+
 def refuse_column_choice(name: str, available: list[str], chosen: list[str]) -> None:
     """Raise ValueError for chosen columns that are missing, repeated, or chosen more than once."""
     n_available, n_chosen = Counter(available), Counter(chosen)
     missing = [column for column in chosen if column not in n_available]
     if missing:
-        raise ValueError(f"{name} has no column {name_list(missing)}; its columns are {name_list(available)}")
+        raise MissingColumnError(f"{name} has no column {name_list(missing)}; its columns are {name_list(available)}")
     twice = [column for column in n_chosen if n_available[column] > 1 or n_chosen[column] > 1]
     if twice:
         raise ValueError(

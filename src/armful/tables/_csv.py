@@ -13,7 +13,7 @@ from armful.tables._files import FileStamp, readable_errors
 CSV_BLOCK = 4 << 20
 HEADER = 1 << 20
 """Bytes in which the end of the first line is searched."""
-SEPARATORS = {";": "';'", "\t": "'\\t'", "|": "'|'"}
+SEPARATORS = {",": "','", ";": "';'", "\t": "'\\t'", "|": "'|'"}
 NUMBER = "^(0|-?[1-9][0-9]{0,18})$"
 """Ids that stay the same when they are read as whole numbers and written again."""
 
@@ -90,7 +90,9 @@ def refuse_header(file: FileStamp, name: str, delimiter: str) -> None:
     other = [mark for mark in SEPARATORS if mark in header]
     if other and delimiter not in header:
         shown = SEPARATORS[max(other, key=header.count)]
-        raise FileFormatError(f"{name} looks separated by {shown}: set delimiter to {shown}")
+        raise FileFormatError(
+            f"{name} looks separated by {shown}: set delimiter to {shown}, or save the file with {delimiter!r}"
+        )
 
 
 def _with_ids(batches: Iterator[Any], id: str, name: str, id_type: str | None) -> Iterator[Any]:

@@ -19,7 +19,8 @@ def sentences(plan: PlanResult) -> Iterator[str]:
     yield from _holdout(plan)
     yield (
         f"This assumes a mean reward of {plan.base_rate:.3g} with a standard deviation of {plan.noise:.3g}, and "
-        f"customers whose means differ by {100 * plan.spread:.3g} % of it: give your own numbers if you know better."
+        f"customers whose means differ by {100 * plan.spread:.3g} % of it: "
+        "give your own mean by --base-rate if you know it."
     )
 
 

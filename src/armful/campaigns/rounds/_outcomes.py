@@ -1,5 +1,6 @@
 """Outcomes from a file, and the rounds that they belong to."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,7 +15,7 @@ from armful.campaigns.reading._rows import open_rows
 from armful.campaigns.settings import OutcomeSettings
 from armful.checks import LARGEST, FloatArray, IntArray
 from armful.ledger import Ledger, RoundInfo
-from armful.tables._columns import import_pyarrow
+from armful.tables._columns import MissingColumnError, import_pyarrow
 
 DAY = 24 * 3600.0
 """The length of a date without a time, in seconds."""
@@ -66,7 +67,12 @@ def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str, *, pro
     """
     names = [settings.id, settings.reward, settings.round, settings.time]
     columns = [name for name in names if name is not None]
-    reader = open_rows(source, columns=columns, text=columns, delimiter=delimiter)
+    try:
+        reader = open_rows(source, columns=columns, text=columns, delimiter=delimiter)
+    except MissingColumnError as error:
+        raise MissingColumnError(
+            f"{error}; say which to use in [outcomes], or by --id, --reward, --round, --time"
+        ) from None
     ids, rewards, rounds, times, n = [], [], [], [], 0
     for batch in with_progress(reader, "reading outcomes", show=progress):
         ids.append(as_ids(batch.column(settings.id), settings.id, n))
@@ -241,5 +247,14 @@ def _cast(texts: Any, dtype: Any, name: str, begin: int, what: str) -> Any:
             try:
                 pa.scalar(text, pa.string()).cast(dtype)
             except pa.ArrowInvalid:
-                raise ValueError(f"{name!r} must hold {what}, row {begin + row + 1} has {text!r}") from None
+                raise ValueError(
+                    f"{name!r} must hold {what}, row {begin + row + 1} has {text!r}{_hint(text)}"
+                ) from None
         raise
+
+
+def _hint(text: str) -> str:
+    """Return how to write what is meant, where that is evident."""
+    if text.lower() in {"yes", "no", "y", "n", "ja", "nein"}:
+        return ": write 1 for yes and 0 for no"
+    return ": write decimals with a point" if re.fullmatch(r"[+-]?[\d.]*,\d+", text) else ""

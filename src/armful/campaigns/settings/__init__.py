@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from armful.campaigns.settings._checking import Mistakes, Section
+from armful.campaigns.settings._checking import Mistakes, Section, nearest
 from armful.campaigns.settings._parsing import SECTIONS, parse_root
 from armful.campaigns.settings._quotas import QuotaSettings
 from armful.campaigns.settings._sections import (
@@ -63,9 +63,14 @@ def read_settings(path: Path | str) -> Settings:
         path = path / FILE_NAME
     try:
         data = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # the second where a file stands for the folder, but on Windows
+        if path.parent.is_file():
+            raise NotADirectoryError(f"{path.parent} is a file, expected the folder of a campaign") from None
+        others = [file.parent.name for file in path.parent.parent.glob(f"*/{FILE_NAME}")]
+        meant = nearest(path.parent.name, others)
+        hint = "" if meant is None else f"did you mean {path.parent.with_name(meant)}? "
         raise FileNotFoundError(
-            f"{path} does not exist; `armful init {path.parent} --from customers.csv` writes one"
+            f"{path} does not exist; {hint}`armful init {path.parent} --from customers.csv` writes one"
         ) from None
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"  # Windows' PowerShell writes UTF-16
     try:
@@ -131,6 +136,10 @@ def _syntax_mistake(text: str, message: str) -> str:
         hint = "; write / instead of \\, or put the text in single quotes"
     elif reason == "Invalid value":
         hint = "; texts need quotes"
+    elif re.search(r"=\s*[+-]?\d+,\d", lines[line - 1]):
+        hint = "; write decimals with a point"
+    elif re.search(r"=\s*[\d.]+\s*%", lines[line - 1]):
+        hint = "; write 20 % as 0.2"
     elif reason.startswith("Cannot"):
         hint = "; it is already there in a line above"
     return f"line {line}: this is not TOML: {reason[0].lower()}{reason[1:]}{hint}"
