@@ -250,3 +250,10 @@ def test_a_first_round_is_chosen_in_parts_so_that_it_teaches_more(tmp_path, cloc
         first = chosen.features[chosen.shares == "chosen"].astype(float)
         assert taught(first) > taught(at_once) + 0.2
         assert abs(taught(first) - taught(np.concatenate(in_parts))) < 0.2
+
+
+def test_a_quota_on_a_group_that_nobody_is_in_is_noted(tmp_path, clock):
+    quotas = "[[choose.quotas]]\ncolumn = 'region'\nat_most = { norht = 5 }"
+    with opened(make(tmp_path / "a", choose=quotas), clock) as campaign:
+        (note,) = campaign.choose(customers()).notes
+        assert note == "the quota on 'region' names 'norht', and no customer of this file has that"

@@ -18,7 +18,7 @@ from armful.campaigns.rounds._customers import fit_recipe
 from armful.campaigns.rounds._eligible import customers_of_round
 from armful.campaigns.rounds._fold import outstanding_outcomes, pending_features
 from armful.campaigns.rounds._lists import list_path, publish, refuse_folder, refuse_target, remove_from_list
-from armful.campaigns.rounds._standing import frozen_notes, learning_notes, recipe_notes, required_notes
+from armful.campaigns.rounds._standing import frozen_notes, learning_notes, quota_notes, recipe_notes, required_notes
 from armful.campaigns.rounds._workspace import is_in_use, remove_abandoned, workspace
 from armful.errors import LedgerError
 from armful.ledger import RoundInfo
@@ -168,7 +168,7 @@ class Campaign(CampaignView):
             )
             picked = choose_round(customers, self.settings, policy, folded.state, pending, number)
             notes = recipe_notes(recipe) if number == 1 else frozen_notes(recipe, self.settings)
-            notes += required_notes(customers)
+            notes += [*required_notes(customers), *quota_notes(customers, self.settings)]
             details = {**picked.details, "source": _name_of(source), "version": __version__}
             chosen_at = self.now()
             closes_at = chosen_at + self.settings.outcomes.window

@@ -86,6 +86,15 @@ def required_notes(customers: Customers) -> list[str]:
     return [f"{who} not contacted: excluded, resting or in the no-contact share"] if n else []
 
 
+def quota_notes(customers: Customers, settings: Settings) -> list[str]:
+    """Return what to say of quotas on groups that no customer is in, whose names may be misspelt."""
+    return [
+        f"the quota on {quota.column!r} names {group!r}, and no customer of this file has that"
+        for quota in settings.choose.quotas
+        for group in quota.absent([str(label) for label in customers.groups[quota.column].labels])
+    ]
+
+
 def learning_notes(settings: Settings) -> list[str]:
     """Return what to say when outcomes are learned."""
     if not settings.outcomes.learn_at_once:
