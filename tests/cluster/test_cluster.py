@@ -414,7 +414,7 @@ ARMS = rows(1000)
             r"^client must be a dask.distributed.Client, got str",
         ),
         (C2UCB, lambda: da.ones((9, D + 1)), {}, r"^features must have shape \(n_arms, 6\), got \(9, 7\)"),
-        (C2UCB, lambda: da.ones(9), {}, r"^features must have shape \(n_arms, n_features\), got \(9,\)"),
+        (C2UCB, lambda: da.ones(9), {}, r"^features must have shape \(n_arms, 6\), got \(9,\)"),
         (C2UCB, lambda: da.ones((0, D)), {}, r"^features must have at least one row"),
         (C2UCB, lambda: da.ones((9, D), dtype=complex), {}, r"^features must be a dask array of real numbers"),
         (C2UCB, lambda: da.ma.masked_array(da.ones((9, D))), {}, r"^features must be a dask array of real numbers"),

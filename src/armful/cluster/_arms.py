@@ -101,8 +101,7 @@ class ClusterArms:
         return picked, features, ids
 
     def _best(self, this_round: RoundInfo, constraint: RankedConstraint, caps: FloatArray | None) -> Selection:
-        by_value = imported("cloudpickle")  # which pickles the class of a policy that was defined in a notebook
-        (pickled,) = self._runner.keep([by_value.dumps(this_round)])
+        (pickled,) = self._runner.keep([_pickled(this_round)])
         groups, caps_parts = self._groups(constraint), [None] * len(self._ranges)
         if caps is not None:
             caps_parts = self._runner.keep([caps[begin:end] for begin, end in self._ranges])
@@ -255,3 +254,9 @@ def _missing_files_explained() -> Iterator[None]:
             f"the worker at {imported('distributed').get_worker().address} does not see a file, which must be where "
             f"all workers see it by the same path: {error}"
         ) from None
+
+
+def _pickled(value: Any) -> bytes:
+    """Pickle a value, with the class of a policy that was defined in a notebook."""
+    pickled: bytes = imported("cloudpickle").dumps(value)
+    return pickled

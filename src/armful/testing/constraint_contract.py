@@ -166,8 +166,9 @@ class ConstraintContract:
                 alone = constraint.best(row, rng=np.random.default_rng([seed, i]))
                 assert list(indices[i]) == alone.indices.tolist(), f"{constraint!r} on row {i} of {rows}"
                 expect_close(values[i], alone.value, f"{constraint!r}, value of row {i}")
-            for value, alike in zip(constraint.best_values(rows), values, strict=True):
-                expect_close(value, alike, f"{constraint!r}, best_values")
+            for row, value, alike in zip(rows, constraint.best_values(rows), values, strict=True):
+                slack = 1e-9 * float(np.abs(row).sum())  # the answers may be different sets, equal up to rounding
+                assert abs(value - alike) <= slack, f"{constraint!r}, best_values: {value} for {alike}"
 
     # -- internals -------------------------------------------------------------------------------------
 
