@@ -142,7 +142,7 @@ class Stopwatch:
 
 def stopwatch() -> Stopwatch:
     """Return one that measures the steps of a round."""
-    from armful.campaigns import FeatureRecipe, campaign
+    from armful.campaigns import FeatureRecipe, _view, campaign
     from armful.campaigns.rounds import _choosing, _customers, _eligible
     from armful.campaigns.rounds._feature_file import FeatureFile
     from armful.ledger import Ledger
@@ -155,8 +155,8 @@ def stopwatch() -> Stopwatch:
     for name in ("as_ids", "uniforms_of_texts", "_labels_and_codes"):
         watch.wrap(_customers, name, "ids, shares, groups", thread=True)
     watch.wrap(campaign, "fit_recipe", "fitting the recipe")
-    for name in ("fold", "pending_features"):
-        watch.wrap(campaign, name, "state")
+    watch.wrap(_view, "fold", "state")
+    watch.wrap(campaign, "pending_features", "state")
     watch.wrap(_eligible, "read_customers", "customers")
     watch.wrap(_choosing, "allowed_sets", "quotas")
     watch.wrap(_choosing, "_choose", "choosing")
