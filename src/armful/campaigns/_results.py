@@ -14,6 +14,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON has them: times in ISO format, paths as text, None for what is not a number."""
+        # Every subclass is a dataclass, which the type of this class cannot say.
         return {name: as_json(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
 
 

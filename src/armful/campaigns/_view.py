@@ -135,4 +135,5 @@ class CampaignView:
         return recipe
 
     def _folded(self, policy: Policy, now: datetime) -> Folded:
+        # The policies that settings can name all learn a RidgeState.
         return fold(self.ledger, self.settings, policy.state.empty(), now)  # type: ignore[arg-type]
