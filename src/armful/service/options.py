@@ -1,0 +1,33 @@
+"""How a campaign is served: what the command line says, not what `campaign.toml` says."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """Options of one running service; what belongs to the campaign is in its settings.
+
+    Attributes
+    ----------
+    campaign : str, optional
+        Which campaign, where the service is opened by the URL of a store that holds several.
+    update_every : timedelta, optional
+        In place of `service.update_every` of the settings.
+    poll_every : timedelta
+        How often a worker asks the store whether there is a newer model, and which arms have changed.
+    access_log : bool
+        Whether each request is logged.
+    dashboard : bool
+        Whether the dashboard is served at `/`.
+    now : callable, optional
+        Returns the current time, with a time zone; for tests and simulations.
+    """
+
+    campaign: str | None = None
+    update_every: timedelta | None = None
+    poll_every: timedelta = timedelta(seconds=1)
+    access_log: bool = True
+    dashboard: bool = True
+    now: Callable[[], datetime] | None = None
