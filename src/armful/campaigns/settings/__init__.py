@@ -4,8 +4,10 @@ import re
 import tomllib
 from pathlib import Path
 
+from armful.campaigns.settings._amounts import duration
 from armful.campaigns.settings._checking import Mistakes, Section, nearest
 from armful.campaigns.settings._parsing import SECTIONS, parse_root
+from armful.campaigns.settings._parsing_service import unservable
 from armful.campaigns.settings._quotas import QuotaSettings
 from armful.campaigns.settings._sections import (
     BudgetSettings,
@@ -16,6 +18,7 @@ from armful.campaigns.settings._sections import (
     LearningSettings,
     OutcomeSettings,
     PolicySettings,
+    ServiceSettings,
     Settings,
 )
 from armful.campaigns.settings._toml_lines import key_lines
@@ -31,9 +34,12 @@ __all__ = [
     "OutcomeSettings",
     "PolicySettings",
     "QuotaSettings",
+    "ServiceSettings",
     "Settings",
+    "duration",
     "parse_settings",
     "read_settings",
+    "unservable",
 ]
 
 FILE_NAME = "campaign.toml"

@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo, available_timezones
 
+from armful.campaigns.settings._amounts import DURATION
 from armful.campaigns.settings._checking import COLUMN, SHARE, Check, Section, did_you_mean, number, text, whole, word
 from armful.campaigns.settings._parsing_choose import BUDGET_KEYS, CHOOSE_KEYS, QUOTA_KEYS, parse_choose
 from armful.campaigns.settings._parsing_features import FEATURE_KEYS, parse_features
 from armful.campaigns.settings._parsing_policy import parse_policy
+from armful.campaigns.settings._parsing_service import SERVICE_KEYS, crossed, parse_service, unservable
 from armful.campaigns.settings._sections import HoldoutSettings, LearningSettings, OutcomeSettings, Settings
 from armful.campaigns.settings._toml_lines import KeyPath
 from armful.campaigns.settings._toml_text import shown
 
-TABLES = ("choose", "policy", "features", "outcomes", "holdout", "learning")
+TABLES = ("choose", "policy", "features", "outcomes", "holdout", "learning", "service")
 OUTCOME_KEYS = ("reward", "id", "round", "time", "timezone", "window", "missing", "learn", "repeats")
 HOLDOUT_KEYS = ("share", "rule", "score", "no_contact")
 LEARNING_KEYS = ("discount", "shock")
@@ -27,9 +29,8 @@ SECTIONS = {
     "outcomes": OUTCOME_KEYS,
     "holdout": HOLDOUT_KEYS,
     "learning": LEARNING_KEYS,
+    "service": SERVICE_KEYS,
 }
-UNITS = {"minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
-LONGEST_WINDOW = 3660 * 86400
 AT_ONCE = "at once"
 WINDOW_CLOSES = "when the window closes"
 
@@ -38,12 +39,21 @@ def parse_root(root: Section, folder: Path | None, content: str) -> Settings:
     """Return the settings of a file; some are stand-ins if there are mistakes."""
     id = root.need("id", COLUMN, "")
     outcomes = _outcomes(root.section("outcomes", OUTCOME_KEYS), id)
+    name, store = root.need("name", _NAME, ""), root.get("store", _STORE, "sqlite:///ledger.sqlite")
+    choose = parse_choose(root.section("choose", CHOOSE_KEYS), folder)
+    columns = root.section("features", FEATURE_KEYS)
+    features = parse_features(columns, id=id, reward=outcomes.reward)
+    service = None
+    if "service" in root:
+        service = parse_service(root.section("service", SERVICE_KEYS), k=choose.k, features=features)
+        if service.context and "interactions" not in columns:
+            features = crossed(features, service.context)
     settings = Settings(
-        name=root.need("name", _NAME, ""),
-        store=root.get("store", _STORE, "sqlite:///ledger.sqlite"),
+        name=name,
+        store=store,
         id=id,
-        choose=parse_choose(root.section("choose", CHOOSE_KEYS), folder),
-        features=parse_features(root.section("features", FEATURE_KEYS), id=id, reward=outcomes.reward),
+        choose=choose,
+        features=features,
         outcomes=outcomes,
         policy=parse_policy(root.section("policy")),
         holdout=_holdout(root.section("holdout", HOLDOUT_KEYS)),
@@ -53,14 +63,18 @@ def parse_root(root: Section, folder: Path | None, content: str) -> Settings:
         source=root.get("source", text("the name of a file, in quotes"), "") or None,
         seed=root.get("seed", whole(0), 0),
         delimiter=root.get("delimiter", _DELIMITER, ","),
+        service=service,
     )
     _refuse_unlisted_columns(root, settings)
+    for path, sentence in unservable(settings) if service is not None else ():
+        root.mistakes.add(path, sentence)
     return settings
 
 
 def _refuse_unlisted_columns(root: Section, settings: Settings) -> None:
     """Note columns that the choice needs and `features` does not list: they are misspelt, or forgotten there."""
-    listed = [*(column.name for column in settings.features.columns), *settings.features.leave_out]
+    features = settings.features
+    listed = [*(column.name for column in features.columns), *features.leave_out, *features.ready]
     used: list[tuple[KeyPath, str | None]] = [(("holdout", "score"), settings.holdout.score)]
     used += [(("choose", "quotas", i, "column"), quota.column) for i, quota in enumerate(settings.choose.quotas)]
     if settings.choose.budget is not None:
@@ -92,7 +106,7 @@ def _outcomes(section: Section, id: str) -> OutcomeSettings:
         round=columns["round"] or None,
         time=columns["time"] or None,
         timezone=section.get("timezone", _TIMEZONE, "UTC"),
-        window=section.get("window", _DURATION, timedelta(days=14)),
+        window=section.get("window", DURATION, timedelta(days=14)),
         missing=section.get("missing", _MISSING, 0.0),
         learn_at_once=section.get("learn", word(WINDOW_CLOSES, AT_ONCE), WINDOW_CLOSES) == AT_ONCE,
         repeats=cast(Any, section.get("repeats", word("refuse", "last", "sum", "max"), "refuse")),
@@ -145,16 +159,6 @@ def _delimiter(value: Any) -> str:
     return value
 
 
-def _duration(value: Any) -> timedelta:
-    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([a-z]+?)s?\s*", value) if isinstance(value, str) else None
-    if found is None or found[2] not in UNITS:
-        raise ValueError
-    seconds = float(found[1]) * UNITS[found[2]]
-    if not 0 < seconds <= LONGEST_WINDOW:
-        raise ValueError("it must be longer than 0 and at most ten years")
-    return timedelta(seconds=seconds)
-
-
 def _missing(value: Any) -> float | None:
     return None if value == "unknown" else _FINITE.convert(value)
 
@@ -174,6 +178,5 @@ _FINITE = number("a number")
 _NAME = Check("a name in quotes, of at most 200 characters on one line", _name)
 _STORE = Check('a URL like "sqlite:///ledger.sqlite" or "postgresql://user@host/database"', _store)
 _DELIMITER = Check('one character, like "," or ";"', _delimiter)
-_DURATION = Check('a duration like "14 days", "2 weeks", "36 hours" or "90 minutes"', _duration)
 _MISSING: Check[float | None] = Check('a number or "unknown"', _missing)
 _TIMEZONE = Check('a time zone like "UTC" or "Europe/Lisbon"', _timezone)

@@ -1,12 +1,14 @@
 """The table `[features]` of `campaign.toml`: how columns become features."""
 
+from collections.abc import Container
 from typing import Any, cast, get_args
 
 from armful.campaigns.settings._checking import COLUMN, FLAG, Check, Section, did_you_mean, text, whole, word
 from armful.campaigns.settings._sections import ColumnSettings, FeatureSettings, Kind
 from armful.campaigns.settings._toml_text import shown, toml_key, toml_string
 
-FEATURE_KEYS = ("intercept", "interactions", "columns", "leave_out")
+FEATURE_KEYS = ("intercept", "interactions", "columns", "leave_out", "ready")
+MOST_READY = 10_000
 KINDS: tuple[Kind, ...] = get_args(Kind)
 OPTIONS: dict[str, tuple[str, ...]] = {
     "number": ("log", "spline"),
@@ -21,6 +23,8 @@ _EXAMPLE = 'like age = { kind = "number" }'
 
 def parse_features(section: Section, *, id: str, reward: str) -> FeatureSettings:
     """Return the settings of the features, among which neither the id nor the reward may be."""
+    if "ready" in section:
+        return _ready_features(section, id=id, reward=reward)
     table = section.section("columns")
     columns = tuple(column for name in table if (column := _column(table, name)) is not None)
     if not table.table:
@@ -30,10 +34,40 @@ def parse_features(section: Section, *, id: str, reward: str) -> FeatureSettings
             table.add((name,), f"must not be a feature, since it is the {what}; take it out")
     return FeatureSettings(
         columns=columns,
-        leave_out=_leave_out(section, table),
+        leave_out=_leave_out(section, table.table, "features.columns"),
         interactions=_interactions(section, table),
         intercept=section.get("intercept", FLAG, True),
     )
+
+
+def _ready_features(section: Section, *, id: str, reward: str) -> FeatureSettings:
+    """Return features that are used as they are."""
+    ready = section.get("ready", _READY, ())
+    for key in ("columns", "interactions", "intercept"):
+        if key in section:
+            section.add((key,), "is not used with features.ready, which is taken as it is; take one of them out")
+    for name, what in ((id, "id"), (reward, "reward")):
+        if name in ready:
+            section.add(("ready",), f"must not have {toml_string(name)}, since it is the {what}; take it out")
+    leave_out = _leave_out(section, ready, "features.ready")
+    return FeatureSettings(columns=(), leave_out=leave_out, intercept=False, ready=ready)
+
+
+def _ready(value: Any) -> tuple[str, ...]:
+    if isinstance(value, list):
+        names = tuple(COLUMN.convert(name) for name in value)
+        if len(set(names)) < len(names):
+            raise ValueError("it has a name twice")
+    else:
+        names = tuple(f"x{i + 1}" for i in range(min(whole(1).convert(value), MOST_READY + 1)))
+    if not names:
+        raise ValueError
+    if len(names) > MOST_READY:
+        raise ValueError(f"at most {MOST_READY:,} features can be used")
+    return names
+
+
+_READY: Check[tuple[str, ...]] = Check('a number of features, or a list of their names like ["price", "age"]', _ready)
 
 
 def _column(table: Section, name: str) -> ColumnSettings | None:
@@ -82,13 +116,13 @@ def _text_or_whole(value: Any) -> str:
     return str(value)
 
 
-def _leave_out(section: Section, columns: Section) -> tuple[str, ...]:
+def _leave_out(section: Section, used: Container[str], where: str) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for i, name in section.items("leave_out", _ANY_COLUMN, '["duration"]'):
         if name in names:
             section.add(("leave_out", i), f"has {toml_string(name)} twice")
-        if name in columns:
-            section.add(("leave_out", i), f"has {toml_string(name)}, which is in features.columns too; take one out")
+        if name in used:
+            section.add(("leave_out", i), f"has {toml_string(name)}, which is in {where} too; take one out")
         names[name] = None
     return tuple(names)
 

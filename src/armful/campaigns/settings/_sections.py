@@ -55,14 +55,18 @@ class FeatureSettings:
         Columns of the file that are no features.
     interactions : tuple of (str, str)
         Pairs of columns whose features are multiplied with each other.
+        With `service.context` and no pairs in the file, every other column with every column of the context.
     intercept : bool
         Whether there is a constant feature.
+    ready : tuple of str
+        The names of features that are used as they are; then there are no columns.
     """
 
     columns: tuple[ColumnSettings, ...]
     leave_out: tuple[str, ...] = ()
     interactions: tuple[tuple[str, str], ...] = ()
     intercept: bool = True
+    ready: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +206,43 @@ class LearningSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServiceSettings:
+    """How decisions are served; a campaign without the table `[service]` is served with these defaults.
+
+    Attributes
+    ----------
+    update_every : timedelta
+        How often new rewards are folded into a new model.
+    explore : float
+        The share of each slate that is drawn at random.
+    draws : int
+        How often a randomised policy is asked for the probability with which an arm is chosen.
+    context : tuple of str
+        Columns that come once with a request and are crossed with the columns of each arm.
+    positions : tuple of float, "estimate" or None
+        How likely each place of a slate is looked at, the first place first; None: all the same.
+    largest_body : int
+        The bytes of the largest request.
+    most_arms : int
+        The candidates of the largest request.
+    rate : float
+        Requests per second that a key may send; 0 for no limit.
+    timeout : timedelta
+        How long a request may take to arrive.
+    """
+
+    update_every: timedelta = timedelta(seconds=30)
+    explore: float = 0.0
+    draws: int = 100
+    context: tuple[str, ...] = ()
+    positions: tuple[float, ...] | Literal["estimate"] | None = None
+    largest_body: int = 8 * 2**20
+    most_arms: int = 10_000
+    rate: float = 0.0
+    timeout: timedelta = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """All settings of a campaign.
 
@@ -227,6 +268,8 @@ class Settings:
     seed : int
     delimiter : str
         What separates the columns of CSV files.
+    service : ServiceSettings, optional
+        None if the file has no table `[service]`.
     """
 
     name: str
@@ -243,3 +286,4 @@ class Settings:
     source: str | None = None
     seed: int = 0
     delimiter: str = ","
+    service: ServiceSettings | None = None
