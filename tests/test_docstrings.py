@@ -15,6 +15,7 @@ PACKAGES = [
     "armful.ledger",
     "armful.model",
     "armful.policies",
+    "armful.service.client",
     "armful.simulation",
     "armful.tables",
     "armful.testing",

@@ -24,7 +24,7 @@ from armful.constraints import (
     TopK,
     overlapping_quotas,
 )
-from armful.errors import FileFormatError, InfeasibleError, LedgerError, PrecisionError, SettingsError
+from armful.errors import FileFormatError, InfeasibleError, LedgerError, PrecisionError, ServiceError, SettingsError
 from armful.model.ridge import RidgeState
 from armful.objectives import Coverage, Diverse, Objective
 from armful.policies import (
@@ -51,10 +51,12 @@ __all__ = [
     "Arms",
     "ArmwiseThompson",
     "Assignment",
+    "AsyncClient",
     "AtMost",
     "Campaign",
     "CappedC2UCB",
     "Choice",
+    "Client",
     "CombLinTS",
     "CombLinUCB",
     "Constraint",
@@ -81,6 +83,7 @@ __all__ = [
     "RidgeState",
     "Scores",
     "Selection",
+    "ServiceError",
     "SettingsError",
     "SpanningTree",
     "Table",
@@ -98,18 +101,24 @@ explain_classes(vars(environments))
 for module in (constraints, environments, theory):
     explain_missing_names(vars(module))
 
+_LAZY = {  # what they need is imported when they are used
+    "AsyncClient": ("armful.service.client", "serve"),
+    "Campaign": ("armful.campaigns", "campaigns"),
+    "Client": ("armful.service.client", "serve"),
+}
+
 if TYPE_CHECKING:  # a type checker refuses names that are not there
     from armful.campaigns import Campaign
+    from armful.service.client import AsyncClient, Client
 else:
 
     def __getattr__(name: str) -> Any:
-        if name != "Campaign":
+        if name not in _LAZY:
             raise missing_name(__name__, name, __all__)
+        module, extra = _LAZY[name]
         try:
-            return import_module("armful.campaigns").Campaign  # what it needs is imported when it is used
+            return getattr(import_module(module), name)
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] == "armful":
                 raise
-            raise ImportError(
-                f"armful.Campaign needs {error.name}: install armful with the extra [campaigns]"
-            ) from None
+            raise ImportError(f"armful.{name} needs {error.name}: install armful with the extra [{extra}]") from None

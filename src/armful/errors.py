@@ -1,5 +1,7 @@
 """The exceptions that armful raises on purpose, besides plain `ValueError` for bad input."""
 
+from typing import Any
+
 
 class InfeasibleError(ValueError):
     """No set of arms satisfies the constraint; the message names the part that cannot be met."""
@@ -34,6 +36,23 @@ class SettingsError(ValueError):
         count = f"{len(problems)} mistake{'' if len(problems) == 1 else 's'}"
         super().__init__("\n".join([f"{where} has {count}:", *(f"  {problem}" for problem in problems)]))
         self.problems = problems
+
+
+class ServiceError(RuntimeError):
+    """A decision service refused a request, or did not answer; the message says why.
+
+    Attributes
+    ----------
+    status : int or None
+        The HTTP status; None if no answer came.
+    problem : dict
+        The problem details of the answer (RFC 9457: type, title, status, detail); empty if it had none.
+    """
+
+    def __init__(self, sentence: str, status: int | None = None, problem: dict[str, Any] | None = None) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.problem = problem or {}
 
 
 def with_message(error: OSError, sentence: str) -> OSError:

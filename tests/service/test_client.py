@@ -1,0 +1,215 @@
+"""The two clients send the same requests, try again where that is safe, and say in one sentence what failed."""
+
+import asyncio
+import json
+from datetime import date
+
+import httpx
+import numpy as np
+import pytest
+
+import armful
+from armful.service import _calls
+
+DECIDED = {
+    "decision_id": "17",
+    "chosen": [
+        {"id": "b", "position": 1, "predicted": 0.2, "bonus": 0.1, "capped": False, "probability": 0.9},
+        {"id": "a", "position": 2, "predicted": 0.1, "bonus": 0.1, "capped": True, "probability": None},
+    ],
+    "model_version": 3,
+    "share": "chosen",
+    "repeated": False,
+    "something_newer": 1,
+}
+COUNTS = {"new": 1, "repeated": 0, "corrected": 0}
+
+
+class Service:
+    """Answers with what is next in a list, and remembers the requests; an exception is raised."""
+
+    def __init__(self, *answers):
+        self.answers, self.requests = list(answers), []
+
+    def __call__(self, request):
+        self.requests.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, type):
+            raise answer("it broke", request=request)
+        if isinstance(answer, int):
+            problem = {"type": "about:blank", "title": "No", "status": answer, "detail": "this was refused."}
+            return httpx.Response(answer, json=problem)
+        return answer if isinstance(answer, httpx.Response) else httpx.Response(200, json=answer)
+
+    @property
+    def bodies(self):
+        return [json.loads(request.content) for request in self.requests]
+
+
+@pytest.fixture(params=["sync", "async"])
+def call(request, monkeypatch):
+    """Call a method of a client against a service; pauses are noted and not waited for."""
+    pauses = []
+
+    async def soon(seconds):
+        pauses.append(seconds)
+
+    monkeypatch.setattr("armful.service.client.time.sleep", pauses.append)
+    monkeypatch.setattr("armful.service.client.asyncio.sleep", soon)
+
+    def call(service, method, *args, key=None, attempts=5, **options):
+        transport = httpx.MockTransport(service)
+        if request.param == "sync":
+            with armful.Client("http://service", key, attempts=attempts, transport=transport) as client:
+                return getattr(client, method)(*args, **options)
+
+        async def one():
+            async with armful.AsyncClient("http://service", key, attempts=attempts, transport=transport) as client:
+                return await getattr(client, method)(*args, **options)
+
+        return asyncio.run(one())
+
+    call.pauses = pauses
+    return call
+
+
+def test_a_decision_is_asked_for_and_read(call):
+    service = Service(DECIDED)
+    decision = call(
+        service,
+        "decide",
+        {"a": {"price": 1.5, "since": date(2026, 1, 5)}, "b": np.array([0.5, 2.0])},
+        2,
+        context={"hour": np.int64(7)},
+        unit="user-1",
+        key="armful_1_secret",
+        constraint={"exclude": ["c"]},
+    )
+    (request,), (body,) = service.requests, service.bodies
+    assert (request.method, request.url.path) == ("POST", "/v1/decisions")
+    assert request.headers["authorization"] == "Bearer armful_1_secret"
+    assert len(body.pop("key")) == 32
+    assert body == {
+        "candidates": [
+            {"id": "a", "columns": {"price": 1.5, "since": "2026-01-05"}},
+            {"id": "b", "features": [0.5, 2.0]},
+        ],
+        "context": {"hour": 7},
+        "constraint": {"exclude": ["c"], "k": 2},
+        "unit": "user-1",
+    }
+    assert decision.ids == ["b", "a"]
+    assert (decision.decision_id, decision.model_version, decision.share) == ("17", 3, "chosen")
+    assert (decision.chosen[0].probability, decision.chosen[1].probability, decision.chosen[1].capped) == (0.9, None, 1)
+
+
+def test_rewards_arms_and_reading(call):
+    service = Service(COUNTS, COUNTS | {"unmatched": [{"index": 0, "why": "no"}]}, {"registered": 1}, {}, {}, {})
+    service.answers[2] |= {"withdrawn": 1, "total": 5}
+    assert call(service, "reward", "17/../x", {"a": 1.0}).new == 1
+    assert call(service, "rewards", [(17, "a", 0.5)]).unmatched[0].why == "no"
+    assert call(service, "put_arms", {"a": [1.0]}, withdraw=["b"]).total == 5
+    for method, *given in (["decision", 17], ["status"], ["model"]):
+        assert call(service, method, *given) == {}
+    assert [(request.method, request.url.raw_path.decode()) for request in service.requests] == [
+        ("POST", "/v1/decisions/17%2F..%2Fx/rewards"),
+        ("POST", "/v1/rewards"),
+        ("PUT", "/v1/arms"),
+        ("GET", "/v1/decisions/17"),
+        ("GET", "/v1/status"),
+        ("GET", "/v1/model"),
+    ]
+    assert json.loads(service.requests[0].content) == {"rewards": [{"id": "a", "reward": 1.0}]}
+    assert json.loads(service.requests[1].content) == {"rewards": [{"decision_id": "17", "id": "a", "reward": 0.5}]}
+    assert json.loads(service.requests[2].content) == {"arms": [{"id": "a", "features": [1.0]}], "withdraw": ["b"]}
+
+
+@pytest.mark.parametrize(
+    "trouble", [429, 502, 503, 504, httpx.ConnectError, httpx.ReadTimeout, httpx.RemoteProtocolError, httpx.ReadError]
+)
+def test_what_fails_on_the_way_is_sent_again_with_the_same_key(call, trouble):
+    service = Service(trouble, trouble, DECIDED | {"repeated": True})
+    assert call(service, "decide", ["a", "b"]).repeated
+    assert service.bodies[0] == service.bodies[1] == service.bodies[2]
+    assert len(call.pauses) == 2
+    assert 0 < call.pauses[0] <= _calls.FIRST_PAUSE_SECONDS < call.pauses[1] * 2 <= 4 * _calls.FIRST_PAUSE_SECONDS
+
+
+def test_each_decision_has_a_key_of_its_own(call):
+    service = Service(DECIDED, DECIDED)
+    call(service, "decide", ["a"])
+    call(service, "decide", ["a"])
+    assert service.bodies[0]["key"] != service.bodies[1]["key"]
+
+
+@pytest.mark.parametrize("asked", ["3", "1e9", "-1", "nan", "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_a_pause_that_the_service_asks_for_is_made_within_reason(call, asked):
+    service = Service(httpx.Response(429, headers={"retry-after": asked}), DECIDED)
+    call(service, "decide", ["a"])
+    low, high = {"3": (3, 3), "1e9": (_calls.LONGEST_PAUSE_SECONDS,) * 2}.get(asked, (0, _calls.FIRST_PAUSE_SECONDS))
+    assert low <= call.pauses[0] <= high
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 422, 500])
+def test_a_refusal_is_an_error_at_once(call, status):
+    service = Service(status)
+    with pytest.raises(armful.ServiceError, match=f"^the service answered {status}: this was refused") as caught:
+        call(service, "reward", "17", {"a": 1.0})
+    assert (caught.value.status, caught.value.problem["title"], call.pauses) == (status, "No", [])
+
+
+def test_attempts_end(call):
+    service = Service(*[503] * 3)
+    with pytest.raises(armful.ServiceError, match="answered 503"):
+        call(service, "status", attempts=3)
+    service = Service(*[httpx.ConnectError] * 3)
+    sentence = "^http://service does not answer after 3 attempts: it broke; is the service running there"
+    with pytest.raises(armful.ServiceError, match=sentence) as caught:
+        call(service, "status", attempts=3)
+    assert (caught.value.status, caught.value.problem) == (None, {})
+
+
+@pytest.mark.parametrize("content", [b"<html>", b"[]", b"\xff", b"{}"])
+def test_an_answer_of_something_else_is_named(call, content):
+    for status in (200, 404):
+        with pytest.raises(armful.ServiceError, match=r"no answer of a decision service|answered 404: Not Found"):
+            call(Service(httpx.Response(status, content=content)), "decide", ["a"])
+
+
+@pytest.mark.parametrize("value", [float("nan"), np.inf, np.float32("nan")])
+def test_numbers_that_json_does_not_have_are_not_sent(call, value):
+    service = Service()
+    with pytest.raises(ValueError, match="must be finite"):
+        call(service, "decide", {"a": {"x": value}})
+    with pytest.raises(ValueError, match="must be finite"):
+        call(service, "reward", "17", {"a": value})
+    assert service.requests == []
+
+
+def test_what_is_missing_may_be_sent(call):
+    service = Service(DECIDED)
+    call(service, "decide", {"a": {"x": None, "since": date(2026, 1, 5)}})
+    assert service.bodies[0]["candidates"] == [{"id": "a", "columns": {"x": None, "since": "2026-01-05"}}]
+
+
+def test_what_is_no_candidate_is_refused(call):
+    with pytest.raises(ValueError, match="got the text 'abc'"):
+        call(Service(), "decide", "abc")
+    with pytest.raises(TypeError, match="JSON has texts, numbers, lists and mappings, got object"):
+        call(Service(), "decide", [object()])
+
+
+@pytest.mark.parametrize("kind", [armful.Client, armful.AsyncClient])
+def test_what_is_no_address_is_refused(kind):
+    with pytest.raises(ValueError, match=r"^url is the address of a service, like http://127.0.0.1:8000, got 'autumn'"):
+        kind("autumn")
+    with pytest.raises(ValueError, match="attempts"):
+        kind("http://service", attempts=0)
+    assert repr(kind("http://service", "armful_1_secret")) == f"{kind.__name__}('http://service')"
+
+
+def test_without_httpx_it_is_said_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "httpx", None)
+    monkeypatch.delitem(__import__("sys").modules, "armful.service.client")
+    with pytest.raises(ImportError, match=r"^armful.Client needs httpx: install armful with the extra \[serve\]"):
+        armful.Client  # noqa: B018
