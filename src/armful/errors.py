@@ -23,6 +23,18 @@ class LedgerError(ValueError):
     """The ledger of a campaign cannot be opened, read or written; the message says why, and nothing was changed."""
 
 
+class UnknownRoundError(LedgerError):
+    """A reward is for a round that is not there."""
+
+
+class NotChosenError(LedgerError):
+    """A reward is for an arm that was not chosen in its round."""
+
+
+class QueueFullError(RuntimeError):
+    """More writes are waiting for the ledger than may wait; try again later."""
+
+
 class SettingsError(ValueError):
     """The settings of a campaign have mistakes, all of which are listed.
 

@@ -119,7 +119,7 @@ def test_a_store_of_a_newer_version_is_left_alone(url):
     with store.writing() as connection:
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0099'"))
     for create in (False, True):
-        with pytest.raises(LedgerError, match=r"newer armful \(schema 0099, this one knows 0002\): upgrade armful$"):
+        with pytest.raises(LedgerError, match=r"newer armful \(schema 0099, this one knows 0003\): upgrade armful$"):
             Ledger.open(url, "autumn", create=create)
     with store.reading() as connection:
         assert _versions.schema_version(connection) == "0099"

@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -103,6 +103,45 @@ class Store(ABC):
         self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
     ) -> None:
         """Insert many rows, given as the driver takes them; `moment` gives a time so."""
+
+    # -- statements of the driver itself ---------------------------------------------------------------
+
+    for_update = ""
+    """What makes a query hold the rows that it reads until the transaction ends."""
+
+    def cursor(self, connection: Connection) -> Any:
+        """Return a cursor of the driver."""
+        return connection.connection.cursor()
+
+    @abstractmethod
+    def sql(self, statement: str) -> str:
+        """Return a statement with ? for its parameters as the driver takes it."""
+
+    @abstractmethod
+    def one_of(self, column: str) -> str:
+        """Return the condition that a column is one of the values of a parameter, which `list_value` makes."""
+
+    @abstractmethod
+    def list_value(self, values: Sequence[Any]) -> Any:
+        """Return several values as one parameter."""
+
+    @abstractmethod
+    def new_round_ids(self, cursor: Any, n: int) -> Sequence[int]:
+        """Return so many ids that no round has, increasing."""
+
+    @abstractmethod
+    def known_rewards(
+        self, cursor: Any, campaign_id: int, pairs: Sequence[tuple[int, str]]
+    ) -> list[tuple[int | None, bool, float | None]]:
+        """Return what is known of each (number of the round, arm): id of the round, whether chosen, the last reward."""
+
+    @abstractmethod
+    def updater_lock(self, campaign_id: int) -> AbstractContextManager[bool]:
+        """Give whether this process holds the lock of the campaign's updater."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Give back space that is not used, and bring the statistics of the query planner up to date."""
 
     @abstractmethod
     def moment(self, value: datetime) -> Any:

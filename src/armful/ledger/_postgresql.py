@@ -1,6 +1,7 @@
 """A ledger in a PostgreSQL database, through psycopg 3."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ from sqlalchemy.engine import URL
 
 from armful.errors import LedgerError
 from armful.ledger._engine import LOCK_SECONDS, Store
+from armful.ledger._schema import metadata
 
 CONNECT_SECONDS = 10
 SCHEMA_LOCK = 0x61726D66756C
@@ -18,6 +20,24 @@ WAIT_FOR_THE_DISK = """
 SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'
 """
 """A role or a database may be set to acknowledge commits before they are on disk."""
+
+
+KNOWN = """
+SELECT of_round, in_round IS NOT NULL, (
+    SELECT reward FROM rewards WHERE rewards.round_id = of_round AND rewards.arm = in_round ORDER BY seq DESC LIMIT 1
+)
+FROM (
+    SELECT i, of_round, (SELECT chosen.arm FROM chosen WHERE chosen.round_id = of_round AND chosen.arm = asked.arm)
+        AS in_round
+    FROM (
+        SELECT i, pair.arm, (SELECT id FROM rounds WHERE campaign_id = %(campaign)s AND rounds.number = pair.number)
+            AS of_round
+        FROM unnest(%(numbers)s::bigint[], %(arms)s::text[]) WITH ORDINALITY AS pair(number, arm, i)
+    ) AS asked
+) AS found
+ORDER BY i
+"""
+"""What is known of arms of rounds, each by the index of its primary key whatever the planner believes."""
 
 
 class PostgresqlStore(Store):
@@ -67,6 +87,53 @@ class PostgresqlStore(Store):
         with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({', '.join(columns)}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
+
+    for_update = " FOR UPDATE"
+
+    def sql(self, statement: str) -> str:
+        """Return the statement with the marks of psycopg."""
+        return statement.replace("?", "%s")
+
+    def one_of(self, column: str) -> str:
+        """Return a condition on the values of an array."""
+        return f"{column} = ANY(?)"
+
+    def list_value(self, values: Sequence[Any]) -> list[Any]:
+        """Return the values as psycopg makes an array of them."""
+        return list(values)
+
+    def new_round_ids(self, cursor: Any, n: int) -> Sequence[int]:
+        """Take them from the sequence of the table."""
+        query = "SELECT nextval(pg_get_serial_sequence('rounds', 'id')) FROM generate_series(1, %s)"
+        return [row[0] for row in cursor.execute(query, (n,)).fetchall()]
+
+    def known_rewards(
+        self, cursor: Any, campaign_id: int, pairs: Sequence[tuple[int, str]]
+    ) -> list[tuple[int | None, bool, float | None]]:
+        """Look all of them up by one statement."""
+        if not pairs:
+            return []
+        numbers, arms = [number for number, _ in pairs], [arm for _, arm in pairs]
+        rows = cursor.execute(KNOWN, {"campaign": campaign_id, "numbers": numbers, "arms": arms}).fetchall()
+        return [tuple(row) for row in rows]
+
+    @contextmanager
+    def updater_lock(self, campaign_id: int) -> Iterator[bool]:
+        """Take an advisory lock, which ends with its connection."""
+        query = text("SELECT pg_try_advisory_lock(hashtextextended(current_schema() || ' ' || :campaign, :seed))")
+        with self._explained(), self.engine.connect() as connection:
+            connection.execution_options(isolation_level="AUTOCOMMIT")
+            mine = connection.execute(query, {"seed": SCHEMA_LOCK, "campaign": str(campaign_id)}).scalar_one()
+            try:
+                yield bool(mine)
+            finally:
+                connection.invalidate()
+
+    def compact(self) -> None:
+        """Vacuum the tables."""
+        with self._explained(), self.engine.connect() as connection:
+            connection.execution_options(isolation_level="AUTOCOMMIT")
+            connection.exec_driver_sql(f"VACUUM (ANALYZE) {', '.join(metadata.tables)}")
 
     def moment(self, value: datetime) -> datetime:
         """Return the time in UTC."""

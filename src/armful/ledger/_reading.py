@@ -33,8 +33,16 @@ def read_round(connection: Connection, campaign_id: int, number: int) -> Row[Any
 
 def as_round(row: Row[Any]) -> RoundInfo:
     """Return the record of a row of `rounds`."""
-    times = {"chosen_at": row.chosen_at, "closes_at": row.closes_at}
-    return RoundInfo(id=row.id, number=row.number, key=row.key, details=json.loads(row.details), **times)
+    return RoundInfo(
+        id=row.id,
+        number=row.number,
+        key=row.key,
+        chosen_at=row.chosen_at,
+        closes_at=row.closes_at,
+        details=json.loads(row.details),
+        unit=row.unit,
+        model_version=row.model_version,
+    )
 
 
 def read_chosen(connection: Connection, campaign_id: int, number: int) -> ChosenArms:
@@ -56,7 +64,7 @@ def read_chosen(connection: Connection, campaign_id: int, number: int) -> Chosen
         blocks.append(
             (np.array(arms), np.array(positions, np.int64), np.array(shares), np.array(capped, bool), *numbers)
         )
-        groups.append(_group_columns(texts))
+        groups.append(group_columns(texts))
     if not blocks:
         return ChosenArms(
             ids=_texts(),
@@ -96,11 +104,11 @@ def _blocks(connection: Connection, query: Select[Any]) -> Iterator[list[tuple[A
         yield list(zip(*rows, strict=True))
 
 
-def _group_columns(texts: Collection[str | None]) -> dict[str, NDArray[np.str_]]:
+def group_columns(texts: Collection[str | None]) -> dict[str, NDArray[np.str_]]:
     """Return the groups of arms by quota, from the JSON text of each arm."""
     parsed = {text: json.loads(text) if text else {} for text in set(texts)}
-    names = next(iter(parsed.values()))
-    return {name: np.array([parsed[text][name] for text in texts]) for name in names}
+    names = dict.fromkeys(name for groups in parsed.values() for name in groups)
+    return {name: np.array([parsed[text].get(name, "") for text in texts], dtype=np.str_) for name in names}
 
 
 def read_ids(connection: Connection, round_id: int) -> NDArray[np.str_]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from armful.checks import FloatArray, IntArray
 from armful.errors import LedgerError
 
-SHARES = ("chosen", "holdout", "no-contact")
-"""Whose turn an arm was: the policy's, the house rule's, or nobody's; arms of a round are kept in this order."""
+SHARES = ("chosen", "explored", "holdout", "no-contact")
+"""Who chose an arm: the policy, its exploration slots, the house rule, or nobody; arms come in this order."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,7 +26,7 @@ class ChosenArms:
     positions : ndarray of int, shape (n,)
         The place of an arm within its share; 0 is the first.
     shares : ndarray of str, shape (n,)
-        `"chosen"`, `"holdout"` or `"no-contact"`.
+        `"chosen"`, `"explored"` (drawn at random by an exploration slot), `"holdout"` or `"no-contact"`.
     predicted, bonus : ndarray of float, shape (n,)
         The estimated reward and the bonus for uncertainty; NaN where there was none.
     capped : ndarray of bool, shape (n,)
@@ -84,6 +84,10 @@ class RoundInfo:
         When it was chosen, and when its window for outcomes closes; in UTC.
     details : dict
         Whatever else was kept with it, as JSON allows.
+    unit : str or None
+        Who or what a decision of the service was for.
+    model_version : int or None
+        The version of the model that chose, of a decision of the service.
     """
 
     id: int
@@ -92,6 +96,8 @@ class RoundInfo:
     chosen_at: datetime
     closes_at: datetime
     details: dict[str, Any]
+    unit: str | None = None
+    model_version: int | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -19,10 +19,11 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.types import TypeDecorator
 
-SCHEMA_VERSION = "0002"
+SCHEMA_VERSION = "0003"
 """The newest revision in `_migrations/versions`."""
 VERSION_TABLE = "armful_ledger_version"
 """Where Alembic notes the revision; its usual name may be taken in a database that is shared."""
@@ -54,6 +55,13 @@ metadata = MetaData()
 SERIAL = BigInteger().with_variant(Integer(), "sqlite")
 """SQLite numbers rows by itself only where the type is INTEGER."""
 
+
+def _index_where_given(name: str, column: str) -> Index:
+    """Return an index of the rounds that have a value in the column; most have none, and cost nothing."""
+    given = text(f"{column} IS NOT NULL")
+    return Index(name, "campaign_id", column, sqlite_where=given, postgresql_where=given)
+
+
 campaigns = Table(
     "campaigns",
     metadata,
@@ -81,8 +89,15 @@ rounds = Table(
     # The positions of its last reward, and of the last erasure of somebody who was in it.
     Column("last_reward", BigInteger),
     Column("last_erasure", BigInteger),
+    # Of a decision of the service: who it was for, and the model that chose.
+    Column("unit", Text),
+    Column("model_version", BigInteger),
     UniqueConstraint("campaign_id", "number", name="rounds_number"),
     UniqueConstraint("campaign_id", "key", name="rounds_key"),
+    Index("rounds_closing", "campaign_id", "closes_at"),
+    _index_where_given("rounds_rewarded", "last_reward"),
+    _index_where_given("rounds_erased", "last_erasure"),
+    _index_where_given("rounds_unit", "unit"),
 )
 
 chosen = Table(
@@ -133,4 +148,44 @@ erasures = Table(
     Column("erased_at", UtcDateTime, nullable=False),
     Column("n_people", BigInteger, nullable=False),
     Column("n_rows", BigInteger, nullable=False),
+)
+
+models = Table(
+    "models",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id"), primary_key=True, autoincrement=False),
+    Column("version", BigInteger, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, nullable=False),
+    Column("closed_until", UtcDateTime, nullable=False),
+    Column("last_round", BigInteger, nullable=False),
+    Column("made_at", UtcDateTime, nullable=False),
+    Column("checked_at", UtcDateTime, nullable=False),
+    Column("n_observations", Double, nullable=False),
+    # Only the newest has them, unless somebody was erased since.
+    Column("state", LargeBinary),
+    Column("summary", Text),
+)
+
+arms = Table(
+    "arms",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id"), primary_key=True, autoincrement=False),
+    Column("arm", Text, primary_key=True),
+    Column("change", BigInteger, nullable=False),
+    Column("content", LargeBinary),
+    Column("changed_at", UtcDateTime, nullable=False),
+    Index("arms_change", "campaign_id", "change"),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id"), primary_key=True, autoincrement=False),
+    Column("id", Text, primary_key=True),
+    Column("hash", LargeBinary, nullable=False),
+    Column("roles", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime),
+    Column("revoked_at", UtcDateTime),
 )

@@ -1,8 +1,10 @@
 """A ledger in an SQLite file: write-ahead log, synced at every commit, one writer at a time."""
 
+import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from sqlalchemy.pool import QueuePool
 from armful.errors import LedgerError
 from armful.files._atomic_file import real_target
 from armful.ledger._engine import LOCK_SECONDS, Store
+from armful.ledger._locked_file import locked_file
 from armful.ledger._versions import check_free, schema_version
 
 SYNCHRONOUS = ("FULL", 2)
@@ -25,6 +28,20 @@ PRAGMAS = {
     "cache_size": -65536,  # KiB
 }
 WRITES = "armful_writes"
+
+
+KNOWN = """
+SELECT rounds.id, chosen.arm IS NOT NULL, (
+    SELECT reward FROM rewards WHERE rewards.round_id = rounds.id AND rewards.arm = chosen.arm ORDER BY seq DESC LIMIT 1
+)
+FROM rounds LEFT JOIN chosen ON chosen.round_id = rounds.id AND chosen.arm = ?3
+WHERE campaign_id = ?1 AND number = ?2
+"""
+"""What is known of an arm of a round."""
+
+
+def _known(row: Any) -> tuple[int | None, bool, float | None]:
+    return (None, False, None) if row is None else (row[0], bool(row[1]), row[2])
 
 
 class SqliteStore(Store):
@@ -100,6 +117,46 @@ class SqliteStore(Store):
             cursor.executemany(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", an_iterator_will_do)
         finally:
             cursor.close()
+
+    def sql(self, statement: str) -> str:
+        """Return the statement as it is."""
+        return statement
+
+    def one_of(self, column: str) -> str:
+        """Return a condition on the values of a JSON text."""
+        return f"{column} IN (SELECT value FROM json_each(?))"
+
+    def list_value(self, values: Sequence[Any]) -> str:
+        """Return the values as JSON."""
+        return json.dumps(list(values), ensure_ascii=False)
+
+    def new_round_ids(self, cursor: Any, n: int) -> Sequence[int]:
+        """Return the numbers after the largest: who writes is alone."""
+        cursor.execute("SELECT max(id) FROM rounds")
+        first = (cursor.fetchone()[0] or 0) + 1
+        return range(first, first + n)
+
+    def known_rewards(
+        self, cursor: Any, campaign_id: int, pairs: Sequence[tuple[int, str]]
+    ) -> list[tuple[int | None, bool, float | None]]:
+        """Look each of them up by one statement, prepared once."""
+        return [_known(cursor.execute(KNOWN, (campaign_id, number, arm)).fetchone()) for number, arm in pairs]
+
+    @contextmanager
+    def updater_lock(self, campaign_id: int) -> Iterator[bool]:
+        """Lock a file beside that of the ledger."""
+        with locked_file(Path(f"{self.path}-updater-{campaign_id}")) as mine:
+            yield mine
+
+    def compact(self) -> None:
+        """Write the file anew, and empty its write-ahead log unless another process is reading it."""
+        with self._explained(), self.engine.connect() as connection:
+            cursor = connection.connection.cursor()
+            cursor.execute("PRAGMA optimize")
+            cursor.execute("PRAGMA temp_store = FILE")  # a copy of the whole file may be larger than memory
+            cursor.execute("VACUUM")
+            cursor.execute("PRAGMA temp_store = MEMORY")
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def moment(self, value: datetime) -> str:
         """Return the text that SQLAlchemy writes."""

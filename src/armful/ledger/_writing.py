@@ -53,7 +53,7 @@ def write_round(
     if (campaign.settings, campaign.recipe) != tuple(news.values()):
         connection.execute(update(campaigns).where(campaigns.c.id == campaign_id).values(news))
     values: dict[str, Any] = {"campaign_id": campaign_id, "number": number, "key": key}
-    values |= {"chosen_at": _aware("chosen_at", chosen_at), "closes_at": _aware("closes_at", closes_at)}
+    values |= {"chosen_at": aware("chosen_at", chosen_at), "closes_at": aware("closes_at", closes_at)}
     values |= {"n_features": arms.features.shape[1], "details": _as_json(details)}
     round_id = connection.execute(insert(rounds).values(values).returning(rounds.c.id)).scalar_one()
     columns = ("round_id", "arm", "position", "share", "predicted", "bonus", "capped", "probability", "features")
@@ -164,7 +164,7 @@ def write_rewards(
     """Add rewards of arms that were chosen, and count them; raise LedgerError if one was not."""
     store.check_durable(connection)
     position = lock_campaign(connection, campaign_id).position
-    moment = store.moment(_aware("received_at", received_at))
+    moment = store.moment(aware("received_at", received_at))
     rows: list[tuple[Any, ...]] = []
     counts = {"new": 0, "repeated": 0, "corrected": 0}
     order = np.lexsort((ids, numbers))  # that of the primary key
@@ -238,7 +238,8 @@ def write_snapshot(
     connection.execute(insert(snapshots).values(**values, state=state, made_at=datetime.now(UTC)))
 
 
-def _aware(name: str, moment: datetime) -> datetime:
+def aware(name: str, moment: datetime) -> datetime:
+    """Return a time in UTC; raise LedgerError if it has no time zone."""
     if moment.tzinfo is None:
         raise LedgerError(f"{name} must have a time zone, got {moment}; datetime.now(UTC) has one")
     return moment.astimezone(UTC)

@@ -14,11 +14,11 @@ from armful.ledger._engine import Store, open_store
 from armful.ledger._erasing import erase
 from armful.ledger._records import ChosenArms, RewardCounts, RoundInfo
 from armful.ledger._schema import campaigns
-from armful.ledger._view import LedgerView
+from armful.ledger._service_ledger import ServiceLedger
 from armful.ledger._writing import check_ids, write_rewards, write_round, write_snapshot
 
 
-class Ledger(LedgerView):
+class Ledger(ServiceLedger):
     """The rounds of one campaign: who was chosen, on which features, and which rewards came.
 
     Rows are only added; a correction of a reward is a further row, and the last one holds. `forget` alone deletes. Each

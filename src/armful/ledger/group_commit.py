@@ -1,0 +1,110 @@
+"""`GroupCommit`: many requests to a ledger in one transaction, so that they share its sync to the disk."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from armful.errors import LedgerError, QueueFullError
+from armful.ledger._decision_records import Decided, NewDecision, NewRewards, RewardsAdded
+from armful.ledger.ledger import Ledger
+
+LARGEST_GROUP = 1000
+"""How many requests one transaction holds at most."""
+Done = Callable[[Any], None]
+Deliver = Callable[[list[tuple[Done, Any]]], None]
+
+
+class GroupCommit:
+    """One thread that writes what requests hand over: all that is waiting goes into one transaction.
+
+    While a transaction is synced to the disk, requests queue up for the next one. A request has its answer when what it
+    wrote survives a power cut. If a transaction fails, each request in it gets the `LedgerError`, and the next
+    transaction is tried as ever.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where to write; it stays open.
+    deliver : callable, optional
+        Called once for each transaction, in the thread that writes, with a list of (done, answer). By default each
+        `done` is called with its answer there and then.
+    most_waiting : int
+        How many requests may wait.
+    """
+
+    def __init__(self, ledger: Ledger, deliver: Deliver | None = None, most_waiting: int = 10_000) -> None:
+        self._ledger, self._deliver, self._most_waiting = ledger, deliver or _call_each, most_waiting
+        self._waiting: deque[tuple[NewDecision | NewRewards, Done]] = deque()
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name="armful-group-commit", daemon=True)
+        self._thread.start()
+
+    def decide(self, decision: NewDecision, done: Callable[[Decided | Exception], None]) -> None:
+        """Hand over a decision; `done` gets what became of it.
+
+        Raises
+        ------
+        QueueFullError
+            Too many requests are waiting.
+        """
+        self._put(decision, done)
+
+    def reward(self, rewards: NewRewards, done: Callable[[RewardsAdded | Exception], None]) -> None:
+        """Hand over a request of rewards; `done` gets what became of it.
+
+        Raises
+        ------
+        QueueFullError
+            Too many requests are waiting.
+        """
+        self._put(rewards, done)
+
+    def close(self) -> None:
+        """Write all that is waiting, then end; further requests are refused."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def _put(self, request: NewDecision | NewRewards, done: Done) -> None:
+        with self._changed:
+            if self._is_closed:
+                raise QueueFullError("the ledger takes no more requests: the service is stopping")
+            if len(self._waiting) >= self._most_waiting:
+                raise QueueFullError(
+                    f"{self._most_waiting} requests are waiting for the ledger already; try again later"
+                )
+            self._waiting.append((request, done))
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._is_closed:
+                    self._changed.wait()
+                n = min(len(self._waiting), LARGEST_GROUP)
+                group = [self._waiting.popleft() for _ in range(n)]
+            if not group:
+                return
+            answers = self._written([request for request, _ in group])
+            pairs = [(done, answer) for (_, done), answer in zip(group, answers, strict=True)]
+            with suppress(Exception):  # of the caller: what was written is written, and the next go on
+                self._deliver(pairs)
+
+    def _written(self, requests: Sequence[NewDecision | NewRewards]) -> Sequence[Decided | RewardsAdded | Exception]:
+        try:
+            return self._ledger.add_group(requests)
+        except Exception as error:
+            return [error if isinstance(error, LedgerError) else LedgerError(str(error))] * len(requests)
+
+
+def _call_each(pairs: list[tuple[Done, Any]]) -> None:
+    for done, answer in pairs:
+        with suppress(Exception):
+            done(answer)
