@@ -7,6 +7,7 @@ from armful.policies._loading import load
 from armful.policies.choice import Choice
 from armful.policies.epsilon_greedy import EpsilonGreedy
 from armful.policies.explanation import Explanation
+from armful.policies.inclusion import Inclusion, choose_with_inclusion
 from armful.policies.policy import Policy
 from armful.policies.scores import Scores
 from armful.policies.thompson import ArmwiseThompson, CombLinTS
@@ -21,8 +22,10 @@ __all__ = [
     "CombLinUCB",
     "EpsilonGreedy",
     "Explanation",
+    "Inclusion",
     "Policy",
     "Scores",
+    "choose_with_inclusion",
     "load",
 ]
 

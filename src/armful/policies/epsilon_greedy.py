@@ -45,6 +45,7 @@ class EpsilonGreedy(Policy):
     ) -> None:
         self.epsilon = checks.probability("epsilon", epsilon, zero_and_one=True)
         super().__init__(n_features=n_features, ridge=ridge, seed=seed)
+        self.randomised = epsilon > 0
 
     def score(self, arms: Arms, k: int) -> Scores:
         """Return the estimates, or random scores in an exploring round."""

@@ -55,6 +55,8 @@ class Policy:
         Whether an arm's score depends on no other arm, so that arms may be scored a block at a time.
     is_thompson : bool
         Whether scores are sampled from a posterior; the guarantees then need an exact choice.
+    randomised : bool
+        Whether scores are drawn at random; set it to False where they are not; `choose_with_inclusion` uses it.
     model_class : type
         The class of the model that is learned, see `armful.model.Model`.
     rng : Generator
@@ -76,13 +78,14 @@ class Policy:
     takes_caps: ClassVar[bool] = False
     armwise: bool = False
     is_thompson: ClassVar[bool] = False
+    randomised: bool = True
     model_class: ClassVar[type[Model]] = RidgeState
     _columns: Names | None = None
     _thread_locks = Locks()  # each policy has its own; this is for one that was unpickled without
 
     def __init_subclass__(cls) -> None:
         if "score" in vars(cls):  # what must agree with `score` goes back to its default
-            for name in {"armwise", "lowest_score", "highest_score"} - vars(cls).keys():
+            for name in {"armwise", "randomised", "lowest_score", "highest_score"} - vars(cls).keys():
                 setattr(cls, name, vars(Policy)[name])
 
     def __init__(self, *, n_features: int, ridge: float | None = None, seed: Seed = None) -> None:
@@ -227,8 +230,7 @@ class Policy:
         Parameters
         ----------
         state : Model
-            Another policy's `.state`. Each observation must be in only one of the two, or it counts twice: a state
-            that is known to hold observations of this policy (its own, or one that was merged before) is refused.
+            Another policy's `.state`; refused if it is known to hold observations of this one, which would count twice.
         """
         if not isinstance(state, self.model_class):
             kind = self.model_class.__name__

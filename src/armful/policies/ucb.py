@@ -51,6 +51,7 @@ class C2UCB(ConfidencePolicy):
     """
 
     armwise = True
+    randomised = False
 
     def score(self, arms: Arms, k: int) -> Scores:
         """Return the estimates plus `alpha_t` widths."""
@@ -125,6 +126,7 @@ class CappedC2UCB(C2UCB):
 
     takes_caps = True
     armwise = True
+    randomised = False
 
     def __init__(
         self,
@@ -249,6 +251,7 @@ class CombLinUCB(Policy):
     """
 
     armwise = True
+    randomised = False
 
     def __init__(
         self,
