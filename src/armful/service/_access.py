@@ -1,0 +1,132 @@
+"""Who may do what: bearer keys with roles, or a request from this machine."""
+
+import asyncio
+import ipaddress
+import time
+from collections.abc import Callable, Mapping, MutableMapping
+from datetime import datetime
+from typing import Any
+
+from armful.ledger import KeyInfo, Ledger
+from armful.service import keys
+from armful.service._problems import ProblemError
+
+REMEMBERED = 3.0
+"""Seconds for which a key is taken as the store had it: so soon a revoked key is refused everywhere."""
+MOST_REMEMBERED = 10_000
+
+LOCAL = "local"
+"""The caller of requests without a key."""
+
+_FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip")
+_CHALLENGE = {"www-authenticate": 'Bearer realm="armful"'}
+
+
+class Access:
+    """Decide whether a request may be answered.
+
+    A key must be known, neither expired nor revoked, and have the role. Without a key a request is let in if the
+    campaign has no keys and the request comes from this machine.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Has the keys.
+    now : callable
+        Returns the current time, with a time zone.
+    """
+
+    def __init__(self, ledger: Ledger, now: Callable[[], datetime]) -> None:
+        self._ledger, self._now = ledger, now
+        self._found: dict[str, tuple[float, tuple[KeyInfo, bytes] | None]] = {}
+        self._keyless: tuple[float, bool] = (0.0, False)
+
+    async def caller(
+        self, scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes], role: keys.Role, *, local: bool = False
+    ) -> str:
+        """Return who asks: the id of a key, or "local"; raise a problem if they may not.
+
+        Parameters
+        ----------
+        scope : mapping
+            The request, as ASGI gives it.
+        headers : mapping of bytes to bytes
+            Its header.
+        role : str
+            The role that the key must have.
+        local : bool
+            Whether a request from this machine needs no key though the campaign has keys.
+        """
+        given = headers.get(b"authorization")
+        if given is not None:
+            return await self._caller_of(given.decode("latin-1"), role)
+        if not is_local(scope, headers):
+            raise ProblemError(401, "send a key in the header Authorization: Bearer armful_...", _CHALLENGE)
+        if not local and not await self._has_no_keys():
+            raise ProblemError(
+                401, "the campaign has keys: send one in the header Authorization: Bearer armful_...", _CHALLENGE
+            )
+        return LOCAL
+
+    async def _caller_of(self, given: str, role: keys.Role) -> str:
+        scheme, _, key = given.partition(" ")
+        key = key.strip()
+        key_id = keys.key_id(key)
+        if scheme.lower() != "bearer" or key_id is None:
+            raise ProblemError(401, "the header Authorization must be: Bearer armful_<id>_<secret>", _CHALLENGE)
+        found = await self._find(key_id)
+        if found is None or not keys.matches(key, found[1]):
+            raise ProblemError(401, "the key is unknown: `armful key list` shows the keys of a campaign", _CHALLENGE)
+        info = found[0]
+        now = self._now()
+        if info.revoked_at is not None and info.revoked_at <= now:
+            raise ProblemError(401, f"the key {info.id} was revoked: use another one", _CHALLENGE)
+        if info.expires_at is not None and info.expires_at <= now:
+            raise ProblemError(401, f"the key {info.id} has expired: use another one", _CHALLENGE)
+        if role not in info.roles:
+            raise ProblemError(403, f"this needs a key with the role {role}; {info.id} has {', '.join(info.roles)}")
+        return info.id
+
+    async def _find(self, key_id: str) -> tuple[KeyInfo, bytes] | None:
+        until, found = self._found.get(key_id, (0.0, None))
+        now = time.monotonic()
+        if now < until:
+            return found
+        found = await asyncio.to_thread(self._ledger.find_key, key_id)
+        if len(self._found) >= MOST_REMEMBERED:
+            self._found.clear()
+        self._found[key_id] = (now + REMEMBERED, found)
+        return found
+
+    async def _has_no_keys(self) -> bool:
+        until, answer = self._keyless
+        now = time.monotonic()
+        if now >= until:
+            answer = not await asyncio.to_thread(self._ledger.keys)
+            self._keyless = (now + REMEMBERED, answer)
+        return answer
+
+
+def is_local(scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes]) -> bool:
+    """Return whether a request comes from this machine, not through a proxy and not from another site's page."""
+    client = scope.get("client")
+    if client is None or not _is_loopback(client[0]) or any(name in headers for name in _FORWARDED):
+        return False
+    origin = headers.get(b"origin")
+    if origin is not None and not _is_loopback_host(origin.partition(b"://")[2]):
+        return False
+    return _is_loopback_host(headers.get(b"host", b""))
+
+
+def _is_loopback_host(host: bytes) -> bool:
+    """Return whether a name with or without a port is this machine: others may be made to point here."""
+    text = host.decode("latin-1").strip().lower()
+    name = text[1:].partition("]")[0] if text.startswith("[") else text.rpartition(":")[0] if ":" in text else text
+    return name == "localhost" or _is_loopback(name)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,192 @@
+"""Deciding: from candidates to a set with probabilities, as it is stored and as it is answered."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from armful.campaigns.holdout import uniforms
+from armful.campaigns.settings import ServiceSettings, Settings
+from armful.constraints import Constraint
+from armful.ledger import NewDecision
+from armful.policies.inclusion import Inclusion, choose_with_inclusion
+from armful.service._messages import ChosenArm, RunnerUp
+from armful.service._snapshot import ModelHolder
+
+Share = Literal["chosen", "holdout"]
+
+
+@dataclass(slots=True)
+class Candidates:
+    """What may be chosen in one request.
+
+    Attributes
+    ----------
+    ids : list of str
+        All different.
+    X : ndarray of float32, shape (n, d)
+    constraint : Constraint
+        Which sets of them are allowed.
+    described : dict
+        The constraint in words of JSON, to be stored.
+    groups : sequence of str or None, shape (n,)
+        The groups of each candidate by quota, as JSON; None without quotas.
+    """
+
+    ids: list[str]
+    X: NDArray[np.float32]
+    constraint: Constraint
+    described: Mapping[str, Any]
+    groups: Sequence[str | None] | None = None
+
+
+class Details(Struct, omit_defaults=True):
+    """What is stored with a decision besides its arms: all that tells why."""
+
+    share: Share
+    n_candidates: int
+    constraint: Mapping[str, Any]
+    cap: float | list[float] | None = None
+    runner_up: RunnerUp | None = None
+    draws: int = 0
+    fingerprint: str | None = None
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A decision that is not stored yet, and what will be answered once it is."""
+
+    decision: NewDecision
+    chosen: list[ChosenArm]
+    share: Share
+
+
+class Decider:
+    """Choose sets by the newest model.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of the campaign.
+    limits : ServiceSettings
+        Has the exploration share.
+    models : ModelHolder
+        Has the newest model.
+    now : callable
+        Returns the current time, with a time zone.
+    """
+
+    def __init__(
+        self, settings: Settings, limits: ServiceSettings, models: ModelHolder, now: Callable[[], datetime]
+    ) -> None:
+        self._name, self._models, self._now = settings.name, models, now
+        self._holdout, self._window = settings.holdout.share, settings.outcomes.window
+        self._explore, self._draws = limits.explore, limits.draws
+        self._encode = msgspec.json.Encoder().encode
+
+    def decide(self, candidates: Candidates, *, key: str | None, unit: str | None, fingerprint: str | None) -> Prepared:
+        """Return a decision, not stored yet.
+
+        Parameters
+        ----------
+        candidates : Candidates
+            What may be chosen.
+        key : str or None
+            The caller's own name for the decision.
+        unit : str or None
+            Who the decision is for: the holdout is a share of the units.
+        fingerprint : str or None
+            Of the request, to notice another one with the same key.
+
+        Raises
+        ------
+        ValueError
+            If no allowed set exists (`InfeasibleError`).
+        """
+        model = self._models.current
+        share: Share = "holdout" if self._in_holdout(unit) else "chosen"
+        explore = 1.0 if share == "holdout" else self._explore
+        picked = choose_with_inclusion(
+            model.policy, candidates.X, candidates.constraint, explore=explore, draws=self._draws, rng=self._models.rng
+        )
+        chosen, rows = _described(picked, candidates, share)
+        details = Details(
+            share,
+            len(candidates.ids),
+            candidates.described,
+            _cap_of(picked),
+            _runner_up(picked, candidates.ids),
+            picked.draws,
+            fingerprint,
+        )
+        now = self._now()
+        decision = NewDecision(
+            key=key,
+            unit=unit,
+            model_version=model.version,
+            chosen_at=now,
+            closes_at=now + self._window,
+            n_features=candidates.X.shape[1],
+            details=self._encode(details).decode(),
+            rows=rows,
+        )
+        return Prepared(decision, chosen, share)
+
+    def _in_holdout(self, unit: str | None) -> bool:
+        if not self._holdout:
+            return False
+        u = self._models.rng.random() if unit is None else float(uniforms([unit], self._name)[0])
+        return u < self._holdout
+
+
+def fingerprint_of(body: bytes) -> str:
+    """Return what tells one request from another."""
+    return hashlib.sha256(body).hexdigest()[:32]
+
+
+def _described(picked: Inclusion, candidates: Candidates, share: Share) -> tuple[list[ChosenArm], list[Any]]:
+    """Return the chosen arms as they are answered, and as they are stored."""
+    indices = picked.indices
+    features: NDArray[np.float32] = candidates.X[indices].astype("<f4", copy=False)
+    data, width = features.tobytes(), 4 * features.shape[1]
+    scores = picked.scores
+    means, bonuses, capped = scores.mean.tolist(), scores.bonus.tolist(), scores.capped.tolist()
+    probabilities, explored = picked.probabilities.tolist(), picked.explored.tolist()
+    chosen, rows = [], []
+    for place, i in enumerate(indices.tolist()):
+        name, mean, bonus, is_capped = candidates.ids[i], means[place], bonuses[place], capped[place]
+        probability = probabilities[place]
+        if probability != probability:  # noqa: PLR0124 - only NaN differs from itself
+            probability = None
+        turn = "holdout" if share == "holdout" else "explored" if explored[place] else "chosen"
+        groups = None if candidates.groups is None else candidates.groups[i]
+        chosen.append(ChosenArm(name, place + 1, mean, bonus, is_capped, probability))
+        begin = place * width
+        rows.append((name, place, turn, mean, bonus, is_capped, probability, data[begin : begin + width], groups))
+    return chosen, rows
+
+
+def _cap_of(picked: Inclusion) -> float | list[float] | None:
+    """Return the cap, of each arm of the slate if they differ; None without one."""
+    cap = picked.choice._problem.scores.cap
+    if isinstance(cap, float):
+        return cap if cap < np.inf else None
+    caps = np.broadcast_to(cap, picked.choice._problem.scores.value.shape)[picked.indices]
+    return [min(value, np.finfo(np.float64).max) for value in caps.tolist()]
+
+
+def _runner_up(picked: Inclusion, ids: Sequence[str]) -> RunnerUp | None:
+    """Return the arm with the best score that is not in the set."""
+    scores = picked.choice._problem.scores
+    if picked.indices.size == len(ids):
+        return None
+    values = scores.value.copy()
+    values[picked.indices] = -np.inf
+    i = int(values.argmax())
+    return RunnerUp(ids[i], float(scores.mean[i]), float(scores.bonus[i]), float(scores.value[i]))

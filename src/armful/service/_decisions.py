@@ -1,0 +1,173 @@
+"""Handlers of decisions: make one, read one."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from armful.constraints.ranked import goes_by_rank
+from armful.errors import LedgerError
+from armful.ledger import ChosenArms, RoundInfo, RoundOutcomes
+from armful.service._deciding import Candidates, Prepared, fingerprint_of
+from armful.service._http import Answer, Call, decoded
+from armful.service._messages import (
+    ChosenArm,
+    DecisionAnswer,
+    DecisionRequest,
+    RunnerUp,
+    StoredArm,
+    StoredDecision,
+    encode,
+)
+from armful.service._problems import ProblemError
+from armful.service._worker import Worker, store_failed, with_ledger
+
+MOST_AT_ONCE = 2000
+"""Candidates up to which a set is chosen without leaving the loop: about a millisecond."""
+
+_REQUEST = msgspec.json.Decoder(DecisionRequest)
+
+
+async def decide(call: Call) -> Answer:
+    """`POST /v1/decisions`."""
+    worker = call.worker
+    body = await call.body()
+    request = decoded(_REQUEST, body)
+    key = _key_of(call, request)
+    fingerprint = None if key is None else fingerprint_of(body)
+    try:
+        prepared = await _prepared(worker, request, key, fingerprint)
+    except ValueError as error:
+        known = None if key is None else await with_ledger(worker.read(worker.ledger.round_by_key, key))
+        if known is not None:  # decided before, when this could be decided
+            return await _repeated(worker, known.number, fingerprint)
+        raise ProblemError(422, str(error)) from None
+    decided = await with_ledger(worker.store_decision(prepared.decision))
+    if decided.repeated:
+        return await _repeated(worker, decided.number, fingerprint)
+    worker.metrics.decided(prepared.share)
+    version = prepared.decision.model_version
+    return Answer(encode(DecisionAnswer(str(decided.number), prepared.chosen, version, prepared.share, False)))
+
+
+async def _prepared(worker: Worker, request: DecisionRequest, key: str | None, fingerprint: str | None) -> Prepared:
+    candidates = worker.candidates.read(request)
+
+    def choose() -> Prepared:
+        return worker.decider.decide(candidates, key=key, unit=request.unit, fingerprint=fingerprint)
+
+    return choose() if _is_quick(candidates) else await asyncio.to_thread(choose)
+
+
+def _is_quick(candidates: Candidates) -> bool:
+    return len(candidates.ids) <= MOST_AT_ONCE and goes_by_rank(candidates.constraint)
+
+
+def _key_of(call: Call, request: DecisionRequest) -> str | None:
+    """Return the idempotency key, from the header or the body."""
+    header = call.headers.get(b"idempotency-key")
+    if header is None:
+        return request.key
+    try:
+        key = header.decode("ascii").strip().strip('"')
+    except UnicodeDecodeError:
+        raise ProblemError(422, "the header Idempotency-Key must be ASCII") from None
+    if not 1 <= len(key) <= 200:
+        raise ProblemError(422, "the header Idempotency-Key must have 1 to 200 characters")
+    if request.key not in (None, key):
+        raise ProblemError(422, "the header Idempotency-Key and key in the body must be the same")
+    return key
+
+
+async def _repeated(worker: Worker, number: int, fingerprint: str | None) -> Answer:
+    """Return the answer of a decision that was made before under the same key."""
+    info, arms, _ = await with_ledger(worker.read(_stored, worker, number))
+    if info.details.get("fingerprint") not in (None, fingerprint):
+        raise ProblemError(
+            409, f"the key is that of decision {number}, which another request asked for: give another key"
+        )
+    worker.metrics.repeated.inc()
+    chosen = [
+        ChosenArm(
+            str(arms.ids[i]),
+            int(arms.positions[i]) + 1,
+            _number(arms.predicted[i]),
+            _number(arms.bonus[i]),
+            bool(arms.capped[i]),
+            _number(arms.probabilities[i]),
+        )
+        for i in arms.positions.argsort(kind="stable")
+    ]
+    return Answer(encode(DecisionAnswer(str(number), chosen, info.model_version, _share(info), True)))
+
+
+def _stored(worker: Worker, number: int) -> tuple[RoundInfo, ChosenArms, RoundOutcomes]:
+    info = worker.ledger.round(number)
+    return info, *worker.ledger.chosen_and_outcomes(number)
+
+
+def _share(info: RoundInfo) -> Any:
+    return info.details.get("share", "chosen")
+
+
+def _number(value: float) -> float | None:
+    return None if value != value else float(value)  # noqa: PLR0124 - only NaN differs from itself
+
+
+def number_of(decision_id: str) -> int:
+    """Return the number of a decision; raise a problem of status 404 if it cannot be one."""
+    if decision_id.isascii() and decision_id.isdigit() and len(decision_id) <= 18 and not decision_id.startswith("0"):
+        return int(decision_id)
+    raise ProblemError(404, f"there is no decision {decision_id[:40]!r}")
+
+
+async def decision(call: Call) -> Answer:
+    """`GET /v1/decisions/{id}`."""
+    worker, number = call.worker, number_of(call.params["id"])
+    try:
+        info, arms, outcomes = await worker.read(_stored, worker, number)
+    except LedgerError as error:
+        if await with_ledger(worker.read(worker.ledger.last_number)) >= number:
+            raise store_failed(error) from None
+        raise ProblemError(404, f"there is no decision {number}") from None
+    details = info.details
+    stored = StoredDecision(
+        decision_id=str(number),
+        key=info.key,
+        unit=info.unit,
+        share=_share(info),
+        decided_at=info.chosen_at.isoformat(),
+        closes_at=info.closes_at.isoformat(),
+        model_version=info.model_version,
+        n_candidates=details.get("n_candidates"),
+        constraint=details.get("constraint"),
+        draws=details.get("draws", 0),
+        chosen=_stored_arms(arms, outcomes, details.get("cap")),
+        runner_up=msgspec.convert(details.get("runner_up"), RunnerUp | None),
+    )
+    return Answer(encode(stored))
+
+
+def _stored_arms(arms: ChosenArms, outcomes: RoundOutcomes, cap: float | list[float] | None) -> list[StoredArm]:
+    stored = []
+    for i in arms.positions.argsort(kind="stable"):
+        place = int(arms.positions[i])
+        predicted, bonus, capped = _number(arms.predicted[i]), _number(arms.bonus[i]), bool(arms.capped[i])
+        limit = (cap[place] if place < len(cap) else None) if isinstance(cap, list) else cap
+        plain = None if predicted is None or bonus is None else predicted + bonus
+        stored.append(
+            StoredArm(
+                id=str(arms.ids[i]),
+                position=place + 1,
+                share=str(arms.shares[i]),
+                predicted=predicted,
+                bonus=bonus,
+                cap=limit,
+                capped=capped,
+                score=limit if capped else plain,
+                probability=_number(arms.probabilities[i]),
+                reward=_number(outcomes.rewards[i]),
+                corrected=bool(outcomes.corrected[i]),
+            )
+        )
+    return stored

@@ -1,0 +1,91 @@
+"""What Prometheus reads: decisions, rewards, latencies, the queue, the model, errors."""
+
+import os
+import time
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.multiprocess import MultiProcessCollector
+
+SECONDS = (0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+class Metrics:
+    """The counters of one worker. With several workers they share a folder, named by PROMETHEUS_MULTIPROC_DIR."""
+
+    content_type = CONTENT_TYPE_LATEST
+
+    def __init__(self) -> None:
+        registry = self._registry = CollectorRegistry()
+        self.decisions = Counter("armful_decisions", "Decisions made", ["share"], registry=registry)
+        self.repeated = Counter("armful_decisions_repeated", "Decisions asked for again by key", registry=registry)
+        self.rewards = Counter("armful_rewards", "Rewards received", ["kind"], registry=registry)
+        self.requests = Counter("armful_requests", "Requests", ["route", "status"], registry=registry)
+        self.errors = Counter("armful_errors", "Requests that failed in the service", ["route"], registry=registry)
+        self.latency = Histogram(
+            "armful_request_seconds", "Time to answer", ["route"], buckets=SECONDS, registry=registry
+        )
+        self.batch = Histogram(
+            "armful_commit_size", "Requests written in one transaction", buckets=SIZES, registry=registry
+        )
+        self.waiting = Gauge(
+            "armful_commit_waiting", "Requests to be written", registry=registry, multiprocess_mode="livesum"
+        )
+        self.model_version = Gauge(
+            "armful_model_version", "Version of the model", registry=registry, multiprocess_mode="livemin"
+        )
+        self.model_made = Gauge(
+            "armful_model_made_timestamp_seconds",
+            "When the model was made",
+            registry=registry,
+            multiprocess_mode="livemin",
+        )
+        self.model_age = Gauge(
+            "armful_model_age_seconds", "Age of the model", registry=registry, multiprocess_mode="livemax"
+        )
+        self.arms = Gauge("armful_registered_arms", "Registered arms", registry=registry, multiprocess_mode="livemax")
+        self._made_at: float | None = None
+        self._decided: dict[str, Callable[[], None]] = {}
+        self._answered: dict[tuple[str, int], tuple[Callable[[], None], Callable[[float], None]]] = {}
+
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """Count an answer."""
+        key = (route, status)
+        counters = self._answered.get(key)
+        if counters is None:
+            counters = self._answered[key] = (
+                self.requests.labels(route, str(status)).inc,
+                self.latency.labels(route).observe,
+            )
+        counters[0]()
+        counters[1](seconds)
+
+    def decided(self, share: str) -> None:
+        """Count a decision."""
+        counter = self._decided.get(share)
+        if counter is None:
+            counter = self._decided[share] = self.decisions.labels(share).inc
+        counter()
+
+    def model(self, version: int, made_at: float | None) -> None:
+        """Note which model decides, and when it was made, in seconds since 1970."""
+        self._made_at = made_at
+        self.model_version.set(version)
+        if made_at is not None:
+            self.model_made.set(made_at)
+
+    def text(self) -> bytes:
+        """Return all metrics of all workers, in Prometheus' format."""
+        self.refresh()
+        registry = self._registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return bytes(generate_latest(registry))
+
+    def refresh(self) -> None:
+        """Bring the age of the model up to date."""
+        if self._made_at is not None:
+            self.model_age.set(max(0.0, time.time() - self._made_at))

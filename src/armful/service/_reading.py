@@ -1,0 +1,102 @@
+"""Handlers that only read: status, model, health, metrics, the OpenAPI document."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from armful.errors import LedgerError
+from armful.service._http import Answer, Call
+from armful.service._messages import Coefficient, Health, ModelAge, ModelAnswer, StatusAnswer, encode
+from armful.service._openapi import document
+from armful.service._problems import ProblemError
+from armful.service._worker import RETRY, Worker, with_ledger
+
+_OK = encode(Health("ok"))
+
+
+async def status(call: Call) -> Answer:
+    """`GET /v1/status`."""
+    worker = call.worker
+    decisions = await with_ledger(worker.read(worker.ledger.last_number))
+    age, summary = await _newest(worker)
+    return Answer(
+        encode(
+            StatusAnswer(
+                campaign=worker.settings.name,
+                decisions=decisions,
+                rewards=summary.get("rewards", 0),
+                outstanding=summary.get("outstanding", 0),
+                registered_arms=worker.candidates.n_registered,
+                model=age,
+                notes=summary.get("notes", []),
+            )
+        )
+    )
+
+
+async def model(call: Call) -> Answer:
+    """`GET /v1/model`."""
+    worker = call.worker
+    age, summary = await _newest(worker)
+    return Answer(
+        encode(
+            ModelAnswer(
+                campaign=worker.settings.name,
+                policy=worker.settings.policy.kind,
+                n_features=worker.models.current.policy.n_features,
+                model=age,
+                coefficients=msgspec.convert(summary.get("coefficients", []), list[Coefficient]),
+            )
+        )
+    )
+
+
+async def _newest(worker: Worker) -> tuple[ModelAge, dict[str, Any]]:
+    """Return the newest published model and its summary; of a new campaign the empty model."""
+    every = (worker.options.update_every or worker.limits.update_every).total_seconds()
+    newest = await with_ledger(worker.read(lambda: worker.ledger.newest_model(state=False)))
+    if newest is None:
+        return ModelAge(worker.models.current.version, None, None, 0.0, every), {}
+    info, _, text = newest
+    summary = json.loads(text)
+    age = ModelAge(
+        info.version,
+        _iso(info.made_at),
+        _iso(info.checked_at),
+        info.n_observations,
+        every,
+        (summary.get("model") or {}).get("suggested_seconds"),
+    )
+    return age, summary
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat()
+
+
+async def healthz(_: Call) -> Answer:
+    """`GET /healthz`: the process answers."""
+    return Answer(_OK)
+
+
+async def readyz(call: Call) -> Answer:
+    """`GET /readyz`: the store answers, and a model is loaded."""
+    worker = call.worker
+    try:
+        await worker.read(worker.ledger.model_version)
+    except LedgerError as error:
+        raise ProblemError(503, f"the store does not answer: {error}", RETRY) from None
+    return Answer(_OK)
+
+
+async def metrics(call: Call) -> Answer:
+    """`GET /metrics`."""
+    worker = call.worker
+    return Answer(worker.metrics.text(), content_type=worker.metrics.content_type.encode())
+
+
+async def openapi(call: Call) -> Answer:
+    """`GET /openapi.json`."""
+    return Answer(document(call.worker.settings.name))

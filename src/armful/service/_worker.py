@@ -1,0 +1,155 @@
+"""What one worker process has: the ledger, the model, the queue of writes, and who may do what."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from armful.campaigns import Campaign
+from armful.campaigns.settings import ServiceSettings
+from armful.errors import LedgerError, QueueFullError
+from armful.ledger import Decided, GroupCommit, NewDecision, NewRewards, RewardsAdded
+from armful.service._access import Access
+from armful.service._candidates import CandidateReader
+from armful.service._deciding import Decider
+from armful.service._limits import RateLimit
+from armful.service._logging import LOGGER
+from armful.service._metrics import Metrics
+from armful.service._problems import ProblemError
+from armful.service._snapshot import ModelHolder
+from armful.service.options import ServeOptions
+
+Result = TypeVar("Result")
+RETRY = {"retry-after": "1"}
+
+
+class Worker:
+    """Everything that requests are answered from; made when the application starts, closed when it stops.
+
+    Parameters
+    ----------
+    campaign : Campaign
+        Opened; it is closed with the worker.
+    options : ServeOptions
+        How it is served.
+    loop : AbstractEventLoop
+        The loop that answers requests.
+    """
+
+    def __init__(self, campaign: Campaign, options: ServeOptions, loop: asyncio.AbstractEventLoop) -> None:
+        self.settings, self.ledger, self.options = campaign.settings, campaign.ledger, options
+        self.limits = campaign.settings.service or ServiceSettings()
+        self.now: Callable[[], datetime] = options.now or (lambda: datetime.now(UTC))
+        self.metrics = Metrics()
+        self.access = Access(self.ledger, self.now)
+        self.rate_limit = RateLimit(self.limits.rate)
+        self.candidates = CandidateReader(campaign, self.limits)
+        self.models = ModelHolder(self.ledger, self.settings, self.candidates.n_features)
+        self.decider = Decider(self.settings, self.limits, self.models, self.now)
+        self._campaign, self._loop, self._waiting = campaign, loop, 0
+        self._commit = GroupCommit(self.ledger, deliver=self._deliver)
+        self._note_model()
+
+    # -- writing -------------------------------------------------------------------------------------
+
+    async def store_decision(self, decision: NewDecision) -> Decided:
+        """Return once the decision is durable."""
+        decided: Decided = await self._written(partial(self._commit.decide, decision))
+        return decided
+
+    async def store_rewards(self, rewards: NewRewards) -> RewardsAdded:
+        """Return once the rewards are durable; raise `LedgerError` where a strict request is refused."""
+        added: RewardsAdded = await self._written(partial(self._commit.reward, rewards))
+        return added
+
+    async def _written(self, submit: Callable[[Callable[[Any], None]], None]) -> Any:
+        future: asyncio.Future[Any] = self._loop.create_future()
+        try:
+            submit(partial(_settle, future))
+        except QueueFullError as error:
+            raise ProblemError(503, str(error), RETRY) from None
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self.limits.timeout.total_seconds()):
+                result = await future
+        except TimeoutError:
+            raise ProblemError(
+                503, "the store did not answer in time: send the request again, with the same key", RETRY
+            ) from None
+        finally:
+            self._waiting -= 1
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def _deliver(self, pairs: list[tuple[Callable[[Any], None], Any]]) -> None:
+        """Pass the answers of one transaction to the loop; called by the thread that writes."""
+        self.metrics.batch.observe(len(pairs))
+        self._loop.call_soon_threadsafe(self._settle_all, pairs)
+
+    def _settle_all(self, pairs: list[tuple[Callable[[Any], None], Any]]) -> None:
+        for done, result in pairs:
+            done(result)
+        self.metrics.waiting.set(max(0, self._waiting - len(pairs)))
+
+    # -- reading -------------------------------------------------------------------------------------
+
+    async def read(self, query: Callable[..., Result], *arguments: Any) -> Result:
+        """Return what a method of the ledger returns, called in a thread; raise a problem if it takes too long."""
+        try:
+            async with asyncio.timeout(self.limits.timeout.total_seconds()):
+                return await asyncio.to_thread(query, *arguments)
+        except TimeoutError:
+            raise ProblemError(503, "the store did not answer in time: try again later", RETRY) from None
+
+    # -- what changes --------------------------------------------------------------------------------
+
+    async def poll(self) -> None:
+        """Take newer models and registered arms as they come, until cancelled."""
+        seconds = self.options.poll_every.total_seconds()
+        while True:
+            await asyncio.sleep(seconds)
+            await self._polled("model", self._refresh_model)
+            await self._polled("registered arms", self.candidates.refresh)
+
+    async def _polled(self, what: str, refresh: Callable[[], Any]) -> None:
+        try:
+            await asyncio.to_thread(refresh)
+        except LedgerError as error:
+            LOGGER.warning("the %s could not be read: %s", what, error)
+        except Exception:
+            LOGGER.exception("the %s could not be read", what)
+
+    def _refresh_model(self) -> None:
+        if self.models.refresh():
+            self._note_model()
+            LOGGER.info("model swapped", extra={"fields": {"version": self.models.current.version}})
+
+    def _note_model(self) -> None:
+        model = self.models.current
+        self.metrics.model(model.version, None if model.made_at is None else model.made_at.timestamp())
+
+    def close(self) -> None:
+        """Write all that is waiting, then close the store."""
+        self._commit.close()
+        self._campaign.close()
+
+
+def _settle(future: "asyncio.Future[Any]", result: Any) -> None:
+    if not future.done():  # else nobody waits any more
+        future.set_result(result)
+
+
+async def with_ledger(work: Awaitable[Result]) -> Result:
+    """Return what the work returns; a store that fails is a problem of status 503."""
+    try:
+        return await work
+    except LedgerError as error:
+        raise store_failed(error) from None
+
+
+def store_failed(error: LedgerError) -> ProblemError:
+    """Return the problem of a store that cannot be used; the log has the reason."""
+    LOGGER.error("the store failed: %s", error)
+    return ProblemError(503, "the store cannot be used at the moment: try again, with the same key", RETRY)
