@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from armful.campaigns.features._fitting import OneValue, fit_of
 from armful.campaigns.features._kinds import Features, Part, Target
+from armful.campaigns.features._numbers import Ready
 from armful.campaigns.features._packed_rows import PackedRows, Written
 from armful.campaigns.features._recipe_json import recipe_content, recipe_text
 from armful.campaigns.features._row_sample import RowSample
@@ -73,7 +74,7 @@ class FeatureRecipe:
         Parameters
         ----------
         settings : FeatureSettings
-            The columns, and the kind of each.
+            The columns, and the kind of each; or ready features, for which no rows are read.
         batches : iterable of pyarrow.RecordBatch
             The rows.
 
@@ -86,6 +87,8 @@ class FeatureRecipe:
         ValueError
             There are no rows, a column is not there or holds something else than its kind, or nothing is left to use.
         """
+        if settings.ready:
+            return cls((Ready(columns=settings.ready),), intercept=False)
         fits = [fit_of(column) for column in settings.columns]
         names = [column.name for column in settings.columns]
         sample = RowSample()

@@ -36,6 +36,10 @@ class Target:
         values = numbers if numbers.dtype == bool else (numbers * self._one).astype(np.float32)
         self._written.append(Written(first=self._first + feature, features=None, values=values))
 
+    def write_as_it_is(self, feature: int, numbers: FloatArray) -> None:
+        """Write a number for each row that is not divided."""
+        self._written.append(Written(first=self._first + feature, features=None, values=numbers.astype(np.float32)))
+
     def mark(self, features: IntArray) -> None:
         """Write a one into the given feature of each row."""
         self._written.append(Written(first=self._first, features=_small(features), values=None))

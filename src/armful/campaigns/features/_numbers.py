@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,9 @@ import pyarrow as pa
 from armful.campaigns.features._kinds import MISSING, ColumnFeatures, Target
 from armful.campaigns.reading import _column_values as values
 from armful.checks import FloatArray
+
+LARGEST_READY = 1e30
+"""Features are kept in 32 bits, which hold numbers up to 3e38."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,3 +108,31 @@ class Date(Number):
     def write(self, columns: Sequence[pa.Array], target: Target) -> None:
         """Write the features of its column."""
         self.write_numbers(values.days(columns[0], self.column, self.written), target)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """Columns that are features already, used as they are."""
+
+    kind: ClassVar[str] = "ready"
+
+    columns: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self.columns)
+
+    def write(self, columns: Sequence[pa.Array], target: Target) -> None:
+        """Write the columns."""
+        for i, (name, column) in enumerate(zip(self.columns, columns, strict=True)):
+            numbers = values.numbers(column, name)
+            if not np.all(np.abs(numbers) <= LARGEST_READY):  # false for NaN
+                raise ValueError(
+                    f"column {name!r} is a ready feature: every row needs a number of at most {LARGEST_READY:g}"
+                )
+            target.write_as_it_is(i, numbers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is kept of it."""
+        return {"kind": self.kind, "columns": self.columns}

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from armful.campaigns.features._kinds import Part
-from armful.campaigns.features._numbers import Date, Number, Scale
+from armful.campaigns.features._numbers import Date, Number, Ready, Scale
 from armful.campaigns.features._texts import Category, Ordered, Text
 from armful.campaigns.features._transformers import TransformerFeatures
 from armful.errors import FileFormatError
 
 FORMAT = "armful feature recipe"
 VERSION = 1
-KINDS: dict[str, Callable[..., Part]] = {each.kind: each for each in (Number, Date, Category, Ordered, Text)}
+KINDS: dict[str, Callable[..., Part]] = {each.kind: each for each in (Number, Date, Category, Ordered, Text, Ready)}
 
 Pairs = tuple[tuple[str, str], ...]
 Parts = tuple[Part, ...]

@@ -80,7 +80,8 @@ def columns_of(settings: Settings, recipe: FeatureRecipe | None) -> tuple[list[s
     numbers = [choose.budget.column] if choose.budget else []
     numbers += [holdout.score] if holdout.rule == "score" and holdout.score else []
     quotas = [quota.column for quota in choose.quotas]
-    features = [each.name for each in settings.features.columns] if recipe is None else recipe.columns
+    listed = [*(each.name for each in settings.features.columns), *settings.features.ready]
+    features = listed if recipe is None else recipe.columns
     columns = list(dict.fromkeys([settings.id, *features, *quotas, *numbers]))
     are_numbers = {*numbers, *(name for name, kind in kinds.items() if kind == "number")}
     texts = {settings.id, *kinds, *quotas} - are_numbers
@@ -95,7 +96,7 @@ def frozen_kinds(recipe: FeatureRecipe | None) -> dict[str, str]:
 
 def fit_recipe(source: Any, settings: Settings, transformer: Any = None, *, progress: bool = False) -> FeatureRecipe:
     """Return the recipe of the features, fitted to a file of customers; transformer: one of scikit-learn, if used."""
-    names = [each.name for each in settings.features.columns]
+    names = [*(each.name for each in settings.features.columns), *settings.features.ready]
     columns, texts = columns_of(settings, None)
     reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
     batches = with_progress(reader, "looking at the columns", show=progress)

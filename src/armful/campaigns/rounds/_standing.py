@@ -7,6 +7,7 @@ import numpy as np
 from armful.campaigns._records import RoundRecord
 from armful.campaigns._results import Round, RoundStatus
 from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.features._numbers import Ready
 from armful.campaigns.holdout import NO_CONTACT, SHARES
 from armful.campaigns.rounds._customers import Customers, frozen_kinds
 from armful.campaigns.settings import Settings
@@ -70,7 +71,9 @@ def recipe_notes(recipe: FeatureRecipe) -> list[str]:
 
 def frozen_notes(recipe: FeatureRecipe, settings: Settings) -> list[str]:
     """Return what to say in later rounds if the settings name other columns, or other kinds, than were frozen."""
-    frozen, now = frozen_kinds(recipe), {column.name: column.kind for column in settings.features.columns}
+    frozen = frozen_kinds(recipe)
+    now: dict[str, str] = {column.name: column.kind for column in settings.features.columns}
+    now |= dict.fromkeys(settings.features.ready, Ready.kind)
     known = {*recipe.columns, *(column for column, _ in recipe.left_out)}
     changed = sorted({*now} ^ known | {column for column, kind in frozen.items() if now.get(column, kind) != kind})
     if not changed:

@@ -1,0 +1,84 @@
+"""Ready features of candidates, used as they are."""
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armful.campaigns.features._numbers import LARGEST_READY
+from armful.service._values import shown
+
+features_of = attrgetter("features")
+
+
+class RawArm(Protocol):
+    """A candidate as a request has it: raw columns, or ready features with columns for quotas."""
+
+    @property
+    def id(self) -> str:
+        """What the arm is called."""
+
+    @property
+    def columns(self) -> Mapping[str, Any] | None:
+        """The raw columns, by name."""
+
+    @property
+    def features(self) -> Sequence[float] | None:
+        """The features, where the campaign's are ready."""
+
+
+def ready_rows(
+    arms: Sequence[RawArm], names: Sequence[str], refuse_unknown: Callable[[Sequence[RawArm]], None]
+) -> NDArray[np.float32]:
+    """Return the features of some candidates, `(n, d)`.
+
+    Parameters
+    ----------
+    arms : sequence of RawArm
+        The candidates: with features, or with a column for each.
+    names : sequence of str
+        The names of the features.
+    refuse_unknown : callable
+        Raises ValueError if a candidate has a column that is not known.
+    """
+    rows: list[Any] = list(map(features_of, arms))
+    with_columns = [arm for arm in arms if arm.columns is not None]
+    if with_columns:
+        refuse_unknown(with_columns)
+        rows = [_row(arm, names) for arm in arms]
+    try:
+        X = np.array(rows)
+        good = X.shape == (len(arms), len(names)) and X.dtype.kind in "fiub" and (np.abs(X) <= LARGEST_READY).all()
+    except (ValueError, OverflowError):  # rows of several lengths, or numbers of very many digits
+        good = False
+    if not good:
+        for arm, row in zip(arms, rows, strict=True):
+            _refuse_row(arm, row, names)
+        X = np.array(rows, dtype=np.float64).reshape(len(arms), len(names))
+    return X.astype(np.float32)
+
+
+def _row(arm: RawArm, names: Sequence[str]) -> Any:
+    """Return the features of a candidate that may have columns, perhaps only for quotas."""
+    columns = arm.columns or {}
+    own = next((name for name in names if name in columns), None)
+    if arm.features is None and own is not None:
+        return [columns.get(name) for name in names]
+    if own is not None:
+        raise ValueError(f"candidate {arm.id!r} has {own!r} as a column and in features: leave one out")
+    return arm.features
+
+
+def _refuse_row(arm: RawArm, row: Any, names: Sequence[str]) -> None:
+    if row is None:
+        raise ValueError(f"candidate {arm.id!r} has no features, and is not registered")
+    if len(row) != len(names):
+        raise ValueError(f"candidate {arm.id!r} must have {len(names)} features, got {len(row)}")
+    for name, value in zip(names, row, strict=True):
+        if not (isinstance(value, bool | int | float) and abs(value) <= LARGEST_READY):
+            raise ValueError(
+                f"candidate {arm.id!r}: feature {name!r} must be a finite number of at most {LARGEST_READY:g}, "
+                f"got {shown(value)}"
+            )

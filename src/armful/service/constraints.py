@@ -1,0 +1,276 @@
+"""Which sets of candidates may be chosen: the campaign's settings, or what the request asks for instead."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, vstack
+
+from armful.campaigns.settings import QuotaSettings, Settings
+from armful.checks import FloatArray, IntArray
+from armful.constraints import Constraint, Knapsack, Linear, NestedQuotas, Quotas, Requiring, TopK, overlapping_quotas
+from armful.constraints._groups import Groups
+from armful.errors import InfeasibleError
+
+Bound = float | Mapping[str, float] | None
+GroupsOf = Callable[[str], Sequence[str]]
+CostsOf = Callable[[str], Sequence[float]]
+
+
+class QuotaRequest(Protocol):
+    """A quota of a request; a number below 1 is a share of k, any other a count."""
+
+    column: str
+    at_least: Any
+    at_most: Any
+    nested: bool
+
+
+class ConstraintRequest(Protocol):
+    """What a request asks for instead of the settings: k and quotas replace them, exclude and require add to them."""
+
+    k: int | None
+    quotas: Sequence[Any] | None
+    exclude: Sequence[str]
+    require: Sequence[str]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Allowed:
+    """Which sets may be chosen.
+
+    Attributes
+    ----------
+    constraint : Constraint
+        On all candidates if `rows` is None, else on these.
+    rows : ndarray of int or None
+        The candidates that may be chosen.
+    notes : tuple of str
+        What the caller should know, such as that fewer than k candidates were there.
+    """
+
+    constraint: Constraint
+    rows: IntArray | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Constraints:
+    r"""The constraints of a campaign's decisions.
+
+    Parameters
+    ----------
+    settings : Settings
+        For `k`, quotas and budget.
+    exclude, require : collection of str
+        The ids in the campaign's files of those who are never chosen, and of those who are chosen wherever they are
+        candidates.
+
+    Examples
+    --------
+    >>> from armful.campaigns.settings import parse_settings
+    >>> text = "name = 'shop'\nid = 'item'\nchoose.k = 2\npolicy.cap = 1.0\noutcomes.reward = 'bought'"
+    >>> settings = parse_settings(f"{text}\nfeatures.ready = 2", None)
+    >>> Constraints(settings).build(["a", "b", "c"]).constraint
+    TopK(k=2)
+    """
+
+    def __init__(self, settings: Settings, *, exclude: Sequence[str] = (), require: Sequence[str] = ()) -> None:
+        self.choose = settings.choose
+        self.exclude, self.require = frozenset(exclude), frozenset(require)
+
+    def build(
+        self,
+        ids: Sequence[str],
+        groups: GroupsOf | None = None,
+        costs: CostsOf | None = None,
+        request: ConstraintRequest | None = None,
+    ) -> Allowed:
+        """Return which sets of some candidates may be chosen.
+
+        Parameters
+        ----------
+        ids : sequence of str
+            The candidates.
+        groups : callable, optional
+            Returns the group of each candidate in a column, for quotas.
+        costs : callable, optional
+            Returns the cost of each candidate in a column, for a budget.
+        request : ConstraintRequest, optional
+            What the request asks for.
+
+        Returns
+        -------
+        Allowed
+
+        Raises
+        ------
+        ValueError
+            If the request contradicts itself.
+        InfeasibleError
+            If no set is allowed; the message names the group.
+        """
+        k, quotas = self.choose.k, self.choose.quotas
+        if request is not None:
+            k = k if request.k is None else request.k
+            quotas = quotas if request.quotas is None else requested_quotas(request.quotas)
+        rows, required = self._eligible(ids, request)
+        n = len(ids) if rows is None else rows.size
+        size = min(k, n)
+        if quotas or self.choose.budget:
+            columns = {quota.column: _groups(quota.column, groups, rows) for quota in quotas}
+            constraint = self._bounded(quotas, columns, size, rows, costs)
+        else:
+            constraint = top(size)
+        if required:
+            if len(required) > k:
+                raise InfeasibleError(f"{len(required)} arms are required, and k is {k}")
+            there = ids if rows is None else [ids[i] for i in rows.tolist()]
+            constraint = Requiring(constraint, ids=required).on(_Names(there))
+        reached = min(constraint.k, k) if self.choose.budget is None else k if size == k else size
+        notes = () if reached == k else (f"k is {k}, and {reached} of {n} candidates are all that may be chosen",)
+        return Allowed(constraint=constraint, rows=rows, notes=notes)
+
+    def _eligible(self, ids: Sequence[str], request: ConstraintRequest | None) -> tuple[IntArray | None, list[str]]:
+        """Return the candidates that may be chosen, None for all, and the ids of those that must be."""
+        asked = [] if request is None else list(dict.fromkeys(request.require))
+        excluded = self.exclude if request is None or not request.exclude else self.exclude.union(request.exclude)
+        if asked:
+            there = set(ids)
+            for id in asked:
+                if id in excluded:
+                    raise ValueError(f"arm {id!r} is required by the request, and it is excluded")
+                if id not in there:
+                    raise ValueError(f"arm {id!r} is required by the request, and it is not among the candidates")
+        if self.require:
+            asked += [id for id in ids if id in self.require and id not in excluded and id not in asked]
+        if not excluded or excluded.isdisjoint(ids):
+            return None, asked
+        rows = np.array([i for i, id in enumerate(ids) if id not in excluded], dtype=np.int64)
+        if not rows.size:
+            raise InfeasibleError(f"no candidate may be chosen: all {len(ids)} are excluded")
+        return rows, asked
+
+    def _bounded(
+        self,
+        quotas: Sequence[QuotaSettings],
+        columns: Mapping[str, Any],
+        k: int,
+        rows: IntArray | None,
+        costs: CostsOf | None,
+    ) -> Constraint:
+        """Return quotas, a budget or both, for k arms or as many as the upper bounds allow."""
+        least: dict[str, Any] = {}
+        most: dict[str, Any] = {}
+        for quota in quotas:
+            labels = [str(label) for label in columns[quota.column].labels]
+            least[quota.column], most[quota.column] = quota.bounds(labels, k)
+        budget = self.choose.budget
+        if budget is not None:
+            if costs is None:
+                raise ValueError(f"the budget needs column {budget.column!r} of every candidate")
+            cost = np.array(costs(budget.column), dtype=np.float64)
+            cost = cost if rows is None else cost[rows]
+            if not quotas:
+                return Knapsack(cost, budget.limit, at_most=k)
+            return _within_budget(columns, least, most, k, cost, budget.limit)
+        if len(quotas) == 1:
+            ((name, groups),) = columns.items()
+            upper = groups.counts("at_most", most[name], groups.sizes)
+            return Quotas(groups, at_least=least[name], at_most=most[name], total=min(k, _sum(upper, groups)))
+        if all(quota.nested for quota in quotas[1:]):
+            try:
+                nested = NestedQuotas(columns, at_least=least, at_most=most)
+            except InfeasibleError:
+                raise
+            except ValueError as error:
+                raise ValueError(f"{str(error).partition(';')[0]}; groups that cross must not be nested") from None
+            return nested.with_(total=min(k, nested.k))
+        crossing = overlapping_quotas(columns, at_least=least, at_most=most, total=(0, k))
+        return overlapping_quotas(columns, at_least=least, at_most=most, total=crossing.k)
+
+
+@lru_cache(maxsize=1000)
+def top(k: int) -> TopK:
+    """Return the constraint of k arms and nothing else."""
+    return TopK(k)
+
+
+def requested_quotas(quotas: Sequence[QuotaRequest]) -> tuple[QuotaSettings, ...]:
+    """Return the quotas of a request; raise ValueError if they contradict each other."""
+    found: list[QuotaSettings] = []
+    for i, quota in enumerate(quotas):
+        if quota.at_least is None and quota.at_most is None:
+            raise ValueError(f"the quota of {quota.column!r} needs at_least or at_most")
+        if quota.column in [other.column for other in found]:
+            raise ValueError(f"the quota of {quota.column!r} is there twice; put both into one")
+        if quota.nested and i == 0:
+            raise ValueError("nested is for the second quota and later ones: each lies within the one before")
+        if i > 1 and quota.nested != found[-1].nested:
+            raise ValueError("nested must be the same in all quotas after the first")
+        at_least = _bounds(quota.column, "at_least", quota.at_least)
+        at_most = _bounds(quota.column, "at_most", quota.at_most)
+        found.append(QuotaSettings(column=quota.column, at_least=at_least, at_most=at_most, nested=quota.nested))
+    return tuple(found)
+
+
+def _bounds(column: str, name: str, bound: Bound) -> Any:
+    if bound is None:
+        return None
+    if isinstance(bound, Mapping):
+        return {group: _count_or_share(column, name, number) for group, number in bound.items()}
+    return _count_or_share(column, name, bound)
+
+
+def _count_or_share(column: str, name: str, number: Any) -> int | float:
+    """Return a number below 1 as a share, any other as a count: JSON does not tell 1 from 1.0."""
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 2**31:
+        raise ValueError(f"{name} of {column!r} must be a number of arms, or a share of k below 1, got {number!r}")
+    if number >= 1 and number != int(number):
+        raise ValueError(
+            f"{name} of {column!r} must be a whole number of arms, or a share of k below 1, got {number!r}"
+        )
+    return int(number) if number >= 1 or number == 0 else float(number)
+
+
+def _groups(column: str, groups: GroupsOf | None, rows: IntArray | None) -> Groups:
+    if groups is None:
+        raise ValueError(f"the quota of {column!r} needs this column of every candidate")
+    labels = groups(column)
+    return replace(Groups.of(labels if rows is None else [labels[i] for i in rows.tolist()]), kind=column)
+
+
+def _sum(upper: IntArray, groups: Groups) -> int:
+    return int(np.minimum(upper, groups.sizes).sum())
+
+
+def _within_budget(
+    columns: Mapping[str, Any],
+    least: Mapping[str, Any],
+    most: Mapping[str, Any],
+    k: int,
+    costs: FloatArray,
+    limit: float,
+) -> Constraint:
+    """Return quotas with a budget as an integer program: at most k arms."""
+    quotas = overlapping_quotas(columns, at_least=least, at_most=most, total=(0, k))
+    matrix, lower, upper = quotas.options["matrix"], quotas.options["lower"], quotas.options["upper"]
+    rows = vstack([csr_array(matrix), csr_array(costs[None])], format="csr")
+    names = [*quotas.options["names"], "the budget"]
+    return Linear(rows, np.append(lower, 0.0), np.append(upper, limit), names=names)
+
+
+class _Names:
+    """The ids of candidates, so that errors name them."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self.ids = ids
+
+    def indices_of(self, ids: ArrayLike) -> IntArray:
+        place = {id: i for i, id in enumerate(self.ids)}
+        return np.array([place[str(id)] for id in np.asarray(ids).tolist()], dtype=np.int64)
+
+    def ids_of(self, indices: IntArray) -> NDArray[Any]:
+        return np.array([self.ids[i] for i in indices.tolist()])
