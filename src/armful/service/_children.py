@@ -1,0 +1,206 @@
+"""The processes of a service from both sides: a `Child` of the supervisor, and the `Lifeline` that it holds."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+SPAWN = multiprocessing.get_context("spawn")
+READY = "ready"
+FAILED = 2
+"""Exit code of a process that has said in a sentence why it cannot start."""
+STEADY_SECONDS = 10.0
+"""A process that lived so long is started again at once."""
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 30.0
+
+
+class Lifeline:
+    """What a process has of its supervisor: it says that it is ready, and learns when to end.
+
+    The supervisor closes its side when the process should end. The system does so if the supervisor is killed.
+
+    Parameters
+    ----------
+    connection : Connection
+        This side of a pipe.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def ready(self) -> None:
+        """Tell the supervisor that the work begins."""
+        self._say(READY)
+
+    def fail(self, sentence: str) -> None:
+        """Tell the supervisor why the work cannot begin, and end the process."""
+        self._say(sentence)
+        sys.exit(FAILED)
+
+    def _say(self, text: str) -> None:
+        with suppress(OSError):  # the supervisor is gone: then this process ends by itself
+            self._connection.send(text)
+
+    def when_to_end(self, end: Callable[[], None]) -> None:
+        """Call `end`, in another thread, when the process should end; at SIGTERM too."""
+
+        def wait() -> None:
+            with suppress(EOFError, OSError):
+                self._connection.recv()
+            end()
+
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # from a terminal it also goes to the supervisor, who decides
+        signal.signal(signal.SIGTERM, lambda *_: end())
+        threading.Thread(target=wait, name="lifeline", daemon=True).start()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """What a process is for: its name in messages, and the function that it runs with its lifeline and `arguments`."""
+
+    name: str
+    run: Callable[..., None]
+    arguments: tuple[Any, ...] = ()
+
+
+class Child:
+    """A process that is started again when it ends.
+
+    Parameters
+    ----------
+    role : Role
+        What it does.
+    """
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
+        self.is_ready = False
+        self.sentence: str | None = None
+        self.start_at = time.monotonic()
+        self._pause = 0.0
+        self._process: BaseProcess | None = None
+        self._connection: Connection | None = None
+        self._started_at = 0.0
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the process, while there is one."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Start the process."""
+        self._connection, theirs = SPAWN.Pipe()
+        self._process = SPAWN.Process(
+            target=_begin, args=(self.role, theirs), name=self.role.name, daemon=True
+        )  # a daemon, so that multiprocessing does not wait for it if the supervisor fails
+        with _without_interrupts():
+            self._process.start()
+        theirs.close()
+        self.is_ready, self.sentence, self._started_at = False, None, time.monotonic()
+
+    def waitables(self) -> Iterator[Any]:
+        """Yield what can be waited for: something is said, or the process has ended."""
+        if self._process is not None:
+            yield self._process.sentinel
+        if self._connection is not None:
+            yield self._connection
+
+    def listen(self) -> None:
+        """Read what the process has said."""
+        try:
+            while self._connection is not None and self._connection.poll():
+                said = self._connection.recv()
+                if said == READY:
+                    self.is_ready = True
+                else:
+                    self.sentence = said
+        except (EOFError, OSError):
+            self.hang_up()
+
+    def has_ended(self) -> bool:
+        """Whether a process was started and is over."""
+        return self._process is not None and not self._process.is_alive()
+
+    def bury(self) -> str:
+        """Forget a process that has ended; return a sentence on how, and set when to start the next."""
+        assert self._process is not None
+        self.listen()
+        pid, code = self._process.pid, self._process.exitcode
+        how = f"{self.role.name} (process {pid}) {_ending(code or 0)}"
+        if self.sentence:
+            how += f": {self.sentence}"
+        steady = time.monotonic() - self._started_at >= STEADY_SECONDS
+        self._pause = 0.0 if steady else min(LONGEST_PAUSE_SECONDS, max(FIRST_PAUSE_SECONDS, 2 * self._pause))
+        self.start_at = time.monotonic() + self._pause
+        self._process.close()
+        self._process = None
+        self.hang_up()
+        return how
+
+    @property
+    def pause(self) -> float:
+        """Seconds from the end of the last process to the start of the next."""
+        return self._pause
+
+    def hang_up(self) -> None:
+        """Let the process end when it has done what it has begun."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def kill(self) -> None:
+        """End the process at once."""
+        if self._process is not None:
+            self._process.kill()
+
+    def join(self, seconds: float) -> bool:
+        """Wait for the end of the process; return whether it has ended."""
+        if self._process is None:
+            return True
+        self._process.join(max(0.0, seconds))
+        return not self._process.is_alive()
+
+
+def _begin(role: Role, connection: Connection) -> None:
+    """Run a role, in the new process."""
+    role.run(Lifeline(connection), *role.arguments)
+
+
+def _ending(code: int) -> str:
+    """Return how a process ended.
+
+    Examples
+    --------
+    >>> _ending(0), _ending(3), _ending(-9)
+    ('ended', 'ended with exit code 3', 'was ended by SIGKILL')
+    """
+    if code == 0:
+        return "ended"
+    if code > 0:
+        return "could not go on" if code == FAILED else f"ended with exit code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start a process that an interrupt from the terminal does not reach before it can handle it."""
+    if os.name == "nt":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,173 @@
+"""A process that answers requests: uvicorn on the socket that all workers share."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from armful.service._children import Lifeline
+from armful.service._logging import configure_logging
+
+HEAD_SECONDS = 10.0
+"""A connection must send the head of a request within this time."""
+LARGEST_HEAD = 64 * 1024
+"""Bytes of the largest head of a request."""
+KEEP_ALIVE_SECONDS = 30
+GRACE_SECONDS = 20
+"""How long a request in flight may take when the service ends."""
+
+UVICORN = logging.getLogger("uvicorn")
+
+App = Callable[..., Any]
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """HTTP that closes a connection which takes too long, or too many bytes, to say what it wants.
+
+    uvicorn waits for the head of a request for ever, so that a client could hold all connections.
+    """
+
+    _timer: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _in_head = True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came; close the connection if the head grows beyond bounds."""
+        if self._in_head:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._in_head and self._head_bytes > LARGEST_HEAD:
+            self.transport.close()
+
+    def on_message_begin(self) -> None:
+        """Begin to wait for the rest of a head, on a connection that was used before."""
+        if not self._in_head:
+            self._expect_head()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Wait no longer: the rest of the request has a time-out of its own."""
+        self._stop_timer()
+        self._in_head = False
+        super().on_headers_complete()
+
+    def _expect_head(self) -> None:
+        self._stop_timer()
+        self._in_head, self._head_bytes = True, 0
+        self._timer = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        self._timer = None
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, whose signals are handled by the lifeline, and which says when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, lifeline: Lifeline) -> None:
+        super().__init__(config)
+        self._lifeline = lifeline
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        UVICORN.setLevel(logging.WARNING)
+        self._lifeline.ready()
+
+
+class _Starting:
+    """An app whose error at the start is kept for a sentence, instead of being logged with its traceback."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self.error: BaseException | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "lifespan":
+            await self._app(scope, receive, send)
+            return
+        is_started = False
+
+        async def noting(message: Any) -> None:
+            nonlocal is_started
+            is_started = is_started or message["type"] == "lifespan.startup.complete"
+            if message["type"] != "lifespan.startup.failed":
+                await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        except BaseException as error:
+            if is_started:
+                raise
+            self.error = error
+        if not is_started:
+            await send({"type": "lifespan.startup.failed", "message": ""})
+
+
+def run_worker(lifeline: Lifeline, listening: socket.socket, make_app: Callable[[], App]) -> None:
+    """Answer requests until the lifeline ends.
+
+    Parameters
+    ----------
+    lifeline : Lifeline
+        Of this process.
+    listening : socket
+        Bound and listening.
+    make_app : callable
+        Returns the ASGI application; an error of a user's is reported in a sentence.
+    """
+    configure_logging()
+    UVICORN.setLevel(logging.CRITICAL)  # why it cannot start is said in a sentence
+    try:
+        app = _Starting(make_app())
+    except (ValueError, ArithmeticError, OSError, MemoryError, ImportError) as error:
+        lifeline.fail(one_line(error))
+    config = uvicorn.Config(
+        app,
+        http=GuardedProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    server = _Server(config, lifeline)
+    lifeline.when_to_end(lambda: setattr(server, "should_exit", True))
+    try:
+        server.run(sockets=[listening])
+    except SystemExit:  # uvicorn's way to say that the app did not start
+        if app.error is None:
+            raise
+        lifeline.fail(one_line(app.error))
+
+
+def one_line(error: BaseException) -> str:
+    """Return the message of an error in one line."""
+    return " ".join(str(error).splitlines()) or type(error).__name__

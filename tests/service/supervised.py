@@ -1,0 +1,118 @@
+"""A service of a trivial app, for the tests of the supervisor; run as a program.
+
+Usage: python -m tests.service.supervised N_WORKERS APP FOLDER
+
+It prints the port and the ids of its processes when it is ready. `APP` is a function of this module.
+"""
+
+import asyncio
+import functools
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+
+from armful.service import _children, _supervisor, _server
+from armful.service._children import Role
+from armful.service._supervisor import ServingError, Supervisor
+
+
+class App:
+    """Answers with the id of its process; a request for /slow waits for a file, and the end of the app writes one."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] == "lifespan":
+            await self.lifespan(receive, send)
+            return
+        if scope["path"] == "/slow":
+            (self.folder / "slow-began").touch()
+            while not (self.folder / "go-on").exists():
+                await asyncio.sleep(0.01)
+        body = str(os.getpid()).encode()
+        headers = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def lifespan(self, receive, send):
+        await receive()
+        await self.start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        (self.folder / f"drained-{os.getpid()}").touch()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def start(self):
+        pass
+
+
+class FailsInStart(App):
+    async def start(self):
+        raise ValueError("the model is missing; run armful check")
+
+
+def plain(folder):
+    return App(folder)
+
+
+def fails(folder):
+    raise ValueError("the settings have\ntwo mistakes")
+
+
+def fails_in_start(folder):
+    return FailsInStart(folder)
+
+
+def dies(folder):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def two_live(folder):
+    """The first two processes work, and those after them die at once."""
+    if len(list(Path(folder).glob("began-*"))) == 2:
+        with Path(folder, "deaths").open("a") as file:
+            file.write(".")
+        raise ValueError("there is no room")
+    Path(folder, f"began-{os.getpid()}").touch()
+    return App(folder)
+
+
+def idle(lifeline, folder):
+    """A process beside the workers, as the updater is."""
+    over = threading.Event()
+    lifeline.when_to_end(over.set)
+    lifeline.ready()
+    over.wait()
+    Path(folder, f"drained-{os.getpid()}").touch()
+
+
+def main():
+    n_workers, app, folder = int(sys.argv[1]), globals()[sys.argv[2]], sys.argv[3]
+    _server.configure_logging()
+    _children.FIRST_PAUSE_SECONDS = 0.01
+    _supervisor.GRACE_SECONDS = 600
+    listening = socket.create_server(("127.0.0.1", 0))
+    make_app = functools.partial(app, folder)
+    roles = [
+        Role(name=f"worker {i}", run=_server.run_worker, arguments=(listening, make_app)) for i in range(n_workers)
+    ]
+    roles.append(Role(name="updater", run=idle, arguments=(folder,)))
+
+    def say(pids):
+        print(json.dumps({"port": listening.getsockname()[1], "pids": pids}), flush=True)
+
+    try:
+        code = Supervisor(roles, listening, say).run()
+    except ServingError as error:
+        print(f"sentence: {error}", flush=True)
+        code = 2
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()
