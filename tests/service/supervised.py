@@ -15,7 +15,7 @@ import sys
 import threading
 from pathlib import Path
 
-from armful.service import _children, _supervisor, _server
+from armful.service import _children, _server, _supervisor
 from armful.service._children import Role
 from armful.service._supervisor import ServingError, Supervisor
 
