@@ -1,0 +1,215 @@
+// What each section says and draws.
+import { coefficientChart, draw, explorationChart, positionChart, quotaChart, rewardChart, sharesIn } from "./charts.js";
+import { showDecisions } from "./decisions.js";
+import { byId, element, fillList, fillTable, prose, setProse, setText, show } from "./dom.js";
+import { NONE, count, date, duration, interval, moment, number, percent, plural, signed } from "./words.js";
+
+const LATE = 3; // a model that was not looked at for so many intervals is late
+const RANGES = [["last hour", 3600], ["last 6 hours", 21600], ["last day", 86400], ["last week", 604800], ["last 30 days", 2592000]];
+const LEVELS = { problem: ["✕", "problem"], warning: ["!", "look"], ok: ["✓", "fine"], open: [NONE, "not yet"] };
+const ORDER = Object.keys(LEVELS);
+
+// Shows what differs from before; now: milliseconds by the server's clock.
+export function showCampaign(data, before, now) {
+  const changed = (...names) => names.some((name) => data[name] !== before[name]);
+  showHero(data);
+  showAges(data, now);
+  if (changed("series", "kind", "reward_name")) {
+    showReward(data);
+    showExploration(data);
+  }
+  if (changed("coefficients")) showCoefficients(data);
+  if (changed("quotas")) showQuotas(data);
+  if (changed("positions")) showPositions(data);
+  if (changed("last_decisions")) {
+    show(byId("decisions"), data.kind !== "campaign");
+    showDecisions(data.last_decisions ?? []);
+  }
+  if (changed("audit")) showAudit(data.audit ?? []);
+  if (changed("notes")) showNotes(data.notes ?? []);
+  showContents();
+}
+
+function showHero(data) {
+  document.title = `${data.campaign} · armful`;
+  setText(byId("eyebrow"), data.kind === "campaign" ? "Campaign" : "Decision service");
+  setText(byId("name"), data.campaign);
+  setProse(byId("sentence"), data.sentence);
+  const more = data.lift?.sentence;
+  show(byId("lift-sentence"), Boolean(more) && more !== data.sentence);
+  if (more) setProse(byId("lift-sentence"), more);
+}
+
+// Everything with an age in it, which changes by itself.
+export function showAges(data, now) {
+  const tiles = tilesOf(data, now);
+  fillList(byId("tiles"), tiles, (each) => each.title, makeTile, (tile, { value, note, level }) => {
+    tile.dataset.level = level ?? "";
+    setText(tile.querySelector("strong"), value);
+    setText(tile.querySelector("span"), note);
+  });
+  showModel(data, now);
+}
+
+const makeTile = ({ title }) => element("div", {}, element("dt", {}, title), element("dd", {}, element("strong"), element("span")));
+
+function tilesOf(data, now) {
+  const { lift, model, series } = data;
+  const bad = (data.audit ?? []).filter((each) => each.level === "warning" || each.level === "problem").length;
+  const last = series.findLast((each) => (each.exploring ?? null) !== null);
+  const share = lift && (lift.relative ?? null) !== null;
+  const tiles = [];
+  if (lift && (lift.value ?? null) !== null) {
+    const note = share ? `${signed(lift.value)} per arm` : interval(lift.low, lift.high, signed);
+    tiles.push({ title: "Lift", value: share ? signed(100 * lift.relative) + " %" : signed(lift.value), note: `${note}, against the holdout`, level: "accent" });
+  }
+  tiles.push({ title: data.kind === "campaign" ? "Rounds" : "Decisions", value: count(data.decisions), note: series.length ? `since ${date(series[0].from)}` : "none yet" });
+  tiles.push({ title: "Rewards", value: count(data.rewards), note: `${count(data.outstanding)} outstanding` });
+  if (last) tiles.push({ title: "Exploration", value: percent(last.exploring), note: data.kind === "campaign" ? "of the last round" : "of the arms chosen last" });
+  if (model) tiles.push(modelTile(model, now));
+  tiles.push(bad ? { title: "Audit", value: String(bad), note: "to look at, below", level: "warning" } : { title: "Audit", value: "Fine", note: "nothing to repair" });
+  return tiles;
+}
+
+const age = (iso, now) => (iso ? (now - Date.parse(iso)) / 1000 : null);
+const isLate = (model, now) => Boolean(model.update_every_seconds) && age(model.checked_at ?? model.made_at, now) > LATE * model.update_every_seconds + 5;
+
+function modelTile(model, now) {
+  const made = `${duration(age(model.made_at, now))} old`;
+  const known = model.version !== null && model.version !== undefined;
+  if (!known) return { title: "Model", value: count(model.n_observations), note: "outcomes learned" };
+  const tile = { title: "Model version", value: count(model.version) };
+  return isLate(model, now) ? { ...tile, note: "the updater is late", level: "warning" } : { ...tile, note: made };
+}
+
+function showModel(data, now) {
+  const { model } = data;
+  show(byId("model"), Boolean(model));
+  if (!model) return;
+  const ago = (iso) => (iso ? `${duration(age(iso, now))} ago` : NONE);
+  const service = data.kind !== "campaign";
+  const text = !service
+    ? "The model learns a round when its window for outcomes has closed."
+    : isLate(model, now)
+      ? "The updater has not looked for new rewards for a while: decisions go on with the last model. Look at the log of `armful serve`."
+      : "New rewards become a new model every so often, while requests are answered.";
+  setProse(byId("model-text"), text);
+  const facts = [
+    service && ["Version", count(model.version)],
+    ["Outcomes learned", count(model.n_observations)],
+    ["Outcomes outstanding", count(data.outstanding)],
+    service && ["Made", ago(model.made_at)],
+    service && ["Looked for rewards", ago(model.checked_at)],
+    service && ["Updated every", duration(model.update_every_seconds)],
+    service && model.suggested_seconds && ["Suggested", `every ${duration(model.suggested_seconds)}`],
+  ].filter(Boolean);
+  fillList(byId("model-facts"), facts, ([title]) => title,
+    ([title]) => element("div", {}, element("dt", {}, title), element("dd")), (fact, [, value]) => setText(fact.lastElementChild, value));
+}
+
+function showReward(data) {
+  const { series } = data;
+  const shares = sharesIn(series);
+  const words = {
+    holdout: "the holdout, chosen without the model",
+    explored: "arms that were drawn at random to explore",
+    chosen: "arms that the policy chose",
+  };
+  const what = shares.toReversed().map((share) => words[share]).join("; ");
+  setProse(byId("reward-text"), shares.length
+    ? `Mean \`${data.reward_name ?? "reward"}\` of each arm: ${what}. Bands are 95 % intervals.`
+    : "No reward has come yet.");
+  byId("reward").dataset.empty = String(!shares.length);
+  setRanges(series);
+  drawReward(data);
+  const named = shares.toReversed();
+  const columns = [["from", false], ["to", false], ["decisions", true], ...named.flatMap((share) => [[`${share}, known`, true], ["mean", true], ["95 %", true]]), ["predicted", true]];
+  const rows = series.toReversed().map((each) => [
+    moment(each.from), moment(each.to), count(each.decisions),
+    ...named.flatMap((share) => [count(each[share]?.n ?? 0), number(each[share]?.mean), interval(each[share]?.low, each[share]?.high)]),
+    number(each.predicted),
+  ]);
+  fillTable(byId("reward-table"), columns, rows);
+}
+
+export function drawReward(data) {
+  if (sharesIn(data.series).length) draw("reward-plot", rewardChart(data, Number(byId("range").value)));
+}
+
+function setRanges(series) {
+  const select = byId("range");
+  const whole = series.length ? (Date.parse(series.at(-1).to) - Date.parse(series[0].from)) / 1000 : 0;
+  const some = [["everything", 0], ...RANGES.filter(([, seconds]) => seconds < whole)];
+  if (select.options.length !== some.length) {
+    const before = select.value;
+    select.replaceChildren(...some.map(([text, seconds]) => element("option", { value: seconds }, text)));
+    if (before && some.some(([, seconds]) => String(seconds) === before)) select.value = before;
+  }
+  show(select.parentElement, some.length > 1);
+}
+
+function showExploration(data) {
+  const some = data.series.filter((each) => (each.exploring ?? null) !== null);
+  show(byId("exploration"), some.length > 0);
+  if (!some.length) return;
+  draw("exploration-plot", explorationChart({ ...data, series: some }));
+  const rows = some.toReversed().map((each) => [moment(each.from), percent(each.exploring), percent(each.capped), number(each.predicted)]);
+  fillTable(byId("exploration-table"), [["from", false], ["exploration", true], ["at the cap", true], ["predicted", true]], rows);
+}
+
+function showCoefficients({ coefficients = [] }) {
+  show(byId("coefficients"), coefficients.length > 0);
+  if (!coefficients.length) return;
+  const more = coefficients.length > 20 ? ` The 20 largest of ${coefficients.length} are drawn.` : "";
+  setProse(byId("coefficients-text"),
+    "How much the expected reward changes between the lowest and the highest value of a feature, all others being equal, with 95 % intervals. " +
+    `An empty dot is an effect that may be none.${more}`);
+  draw("coefficients-plot", coefficientChart({ coefficients }));
+  fillTable(byId("coefficients-table"), [["feature", false], ["change of the reward", true], ["from", true], ["to", true]],
+    coefficients.map((each) => [each.name, signed(each.value), signed(each.low), signed(each.high)]));
+}
+
+function showQuotas({ quotas = [] }) {
+  show(byId("quotas"), quotas.length > 0);
+  if (!quotas.length) return;
+  const columns = [...new Set(quotas.map((each) => each.column))].map((column) => `\`${column}\``).join(", ");
+  setProse(byId("quotas-text"), `The share of each group of ${columns} among all arms that were chosen.`);
+  draw("quotas-plot", quotaChart({ quotas }));
+  fillTable(byId("quotas-table"), [["group", false], ["quota", false], ["arms", true], ["share", true]],
+    quotas.map((each) => [each.group, each.column, count(each.n), percent(each.share)]));
+}
+
+function showPositions({ positions = [] }) {
+  show(byId("positions"), positions.length > 0);
+  if (!positions.length) return;
+  draw("positions-plot", positionChart({ positions }));
+  fillTable(byId("positions-table"), [["position", false], ["weight", true], ["mean reward", true]],
+    positions.map((each) => [String(each.position), percent(each.weight), number(each.mean)]));
+}
+
+function showAudit(findings) {
+  const checked = findings.filter((each) => each.level !== "open").length;
+  show(byId("audit"), findings.length > 0);
+  setText(byId("audit-text"), `What the method takes for granted, checked on the outcomes: ${checked} of ${plural(findings.length, "assumption")} could be checked.`);
+  const ranked = findings.toSorted((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level));
+  fillList(byId("audit-list"), ranked, (each) => JSON.stringify(each), makeFinding, () => {});
+}
+
+function makeFinding({ level, title, sentence, remedy }) {
+  const [sign, word] = LEVELS[level] ?? LEVELS.open;
+  return element("li", { "data-level": level },
+    element("p", { class: "badge" }, element("span", { "aria-hidden": "true" }, sign), ` ${word}`),
+    element("div", {}, element("h3", {}, title), element("p", {}, ...prose(sentence ?? "")),
+      remedy ? element("p", {}, element("strong", {}, "What to do. "), ...prose(remedy)) : null));
+}
+
+function showNotes(notes) {
+  show(byId("notes"), notes.length > 0);
+  fillList(byId("notes-list"), notes, (each) => each, (note) => element("li", {}, ...prose(note)), () => {});
+}
+
+function showContents() {
+  const shown = [...document.querySelectorAll("main section")].filter((section) => !section.hidden);
+  fillList(byId("contents"), shown, (section) => section.id,
+    (section) => element("li", {}, element("a", { href: `#${section.id}` }, section.querySelector("h2").textContent)), () => {});
+}

@@ -1,0 +1,46 @@
+// How numbers and times are written.
+export const NONE = "–";
+
+const THREE = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const DAY = 86400;
+
+const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+
+// Three digits, as the report has them; very small ones with an exponent.
+export function number(value) {
+  if (!isNumber(value)) return NONE;
+  return value !== 0 && Math.abs(value) < 1e-5 ? value.toExponential(1) : minus(THREE.format(value));
+}
+
+export const count = (value) => (isNumber(value) ? minus(WHOLE.format(value)) : NONE);
+export const signed = (value) => (isNumber(value) ? (value >= 0 ? "+" : "") + number(value) : NONE);
+export const percent = (value) => (isNumber(value) ? `${number(Number((100 * value).toPrecision(2)))} %` : NONE);
+export const interval = (low, high, write = number) => (isNumber(low) && isNumber(high) ? `${write(low)} to ${write(high)}` : NONE);
+export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+
+const minus = (text) => text.replace("-", "−");
+
+// "12 s", "5 min", "3 h", "2 days"
+export function duration(seconds) {
+  if (!isNumber(seconds)) return NONE;
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 100) return `${s} s`;
+  if (s < 100 * 60) return `${Math.round(s / 60)} min`;
+  if (s < 2 * DAY) return `${Math.round(s / 3600)} h`;
+  return `${Math.round(s / DAY)} days`;
+}
+
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+const BOTH = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+
+export const clock = (iso) => (iso ? CLOCK.format(new Date(iso)) : NONE);
+export const date = (iso) => (iso ? DATE.format(new Date(iso)) : NONE);
+export const moment = (iso) => (iso ? BOTH.format(new Date(iso)) : NONE);
+
+// The time on the clock of who looks, in the form in which plotly takes times as they are.
+export function local(milliseconds) {
+  const at = new Date(milliseconds);
+  return new Date(milliseconds - at.getTimezoneOffset() * 60000).toISOString().slice(0, 23);
+}

@@ -1,0 +1,178 @@
+"""A made campaign for the dashboard: what a service would publish, and more of it when told."""
+
+import math
+import random
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+EFFECTS = {
+    "age of the article": -0.121,
+    "topic: local": 0.094,
+    "reads in the last hour": 0.083,
+    "author followed": 0.071,
+    "topic: sport": 0.062,
+    "has video": 0.055,
+    "device: phone x has video": 0.047,
+    "topic: culture": 0.041,
+    "length": -0.034,
+    "topic: politics": -0.018,
+    "device: desktop x length": 0.012,
+    "hour of the day": -0.009,
+}
+AUDIT = [
+    ("ok", "The cap", "No reward is above the cap of 1: 0 of 46,210.", ""),
+    ("ok", "Good and bad rounds", "Rewards of one decision have little in common: 0.4 % of their variance.", ""),
+    (
+        "warning",
+        "Effects that change",
+        "The effect of `age of the article` is not the one it was: -0.09 at first and -0.15 in the last third, which "
+        "chance explains once in 4,000 cases.",
+        "Set `discount = 0.999` in the table `[learning]`.",
+    ),
+    ("ok", "Straight lines", "Straight lines fit: no feature has a bend that chance does not explain.", ""),
+    ("open", "Late outcomes", "Whether late outcomes are like early ones needs 100 of them, 41 are there.", ""),
+]
+
+
+class MadeSource:
+    """A source of made data, with `n` campaigns; `pass_time` adds a point, decisions and a model version."""
+
+    def __init__(self, n: int = 1, *, points: int = 96, now: datetime | None = None) -> None:
+        self.names = ["front-page", "newsletter", "<b>odd</b> & long name of a campaign"][:n]
+        self.now = now or datetime.now(UTC)
+        self.points, self.version, self.reads = points, 41, 0
+        self.trouble = ""
+        self._lock = threading.Lock()
+
+    def campaigns(self) -> list[dict[str, str]]:
+        return [{"name": name, "kind": "service"} for name in self.names]
+
+    def stamp(self, campaign: str) -> Any:
+        if self.trouble:
+            raise OSError(self.trouble)
+        return self.version
+
+    def pass_time(self) -> int:
+        with self._lock:
+            self.version += 1
+            self.points += 1
+            return self.version
+
+    def data(self, campaign: str) -> dict[str, Any]:
+        with self._lock:
+            self.reads += 1
+            return made_data(campaign, points=self.points, version=self.version, now=self.now)
+
+
+def made_data(campaign: str, *, points: int, version: int, now: datetime, kind: str = "service") -> dict[str, Any]:
+    step = timedelta(minutes=15)
+    series = [_point(i, now - (points - i) * step, step) for i in range(points)]
+    decisions = sum(each["decisions"] for each in series)
+    return {
+        "campaign": campaign,
+        "kind": kind,
+        "made_at": now.isoformat(),
+        "sentence": "Readers click 23 % more than with the holdout's slates.",
+        "decisions": decisions,
+        "rewards": 5 * decisions - 382,
+        "outstanding": 382,
+        "reward_name": "click",
+        "model": {
+            "version": version,
+            "made_at": (now - timedelta(seconds=12)).isoformat(),
+            "checked_at": now.isoformat(),
+            "n_observations": 5 * decisions - 382,
+            "update_every_seconds": 30,
+            "suggested_seconds": 42,
+        },
+        "series": series,
+        "lift": {
+            "value": 0.0312,
+            "low": 0.0248,
+            "high": 0.0377,
+            "relative": 0.23,
+            "sentence": "+23 % (95 % CI 18 .. 28); the holdout cost about 310 clicks",
+        },
+        "coefficients": [
+            {"name": name, "value": value, "low": value - 0.014 - 0.001 * i, "high": value + 0.014 + 0.001 * i}
+            for i, (name, value) in enumerate(EFFECTS.items())
+        ],
+        "quotas": [
+            {"column": "topic", "group": group, "n": int(decisions * 5 * share), "share": share}
+            for group, share in [("local", 0.38), ("sport", 0.24), ("culture", 0.2), ("politics", 0.18)]
+        ],
+        "positions": [{"position": i + 1, "weight": 0.82**i, "mean": 0.21 * 0.82**i} for i in range(5)],
+        "audit": [
+            {"level": level, "title": title, "sentence": sentence, "remedy": remedy}
+            for level, title, sentence, remedy in AUDIT
+        ],
+        "notes": ["Rewards of 41 decisions came after their window of 30 minutes had closed; they do not count."],
+        "last_decisions": [_decision(decisions - i, version, now - timedelta(seconds=3 * i)) for i in range(12)],
+    }
+
+
+def _point(i: int, at: datetime, step: timedelta) -> dict[str, Any]:
+    random_ = random.Random(i)
+    level = 0.135 + 0.015 * math.sin(i / 15)
+    learned = 1 - math.exp(-i / 22)
+
+    def share(n: int, mean: float) -> dict[str, float]:
+        half = 1.96 * math.sqrt(mean * (1 - mean) / n)
+        value = mean + random_.gauss(0, half / 3)
+        return {"n": n, "mean": value, "low": value - half, "high": value + half}
+
+    n = 150 + random_.randrange(60)
+    return {
+        "from": at.isoformat(),
+        "to": (at + step).isoformat(),
+        "decisions": n,
+        "chosen": share(5 * n - n // 2, level + 0.034 * learned),
+        "holdout": share(max(n // 2, 30), level),
+        "explored": share(40, level - 0.02) if i % 9 != 4 else {"n": 0, "mean": None, "low": None, "high": None},
+        "predicted": level + 0.03 * learned,
+        "exploring": 0.06 + 0.5 * (1 - learned) + 0.01 * random_.random(),
+        "capped": 0.2 * (1 - learned),
+    }
+
+
+def _decision(number: int, version: int, at: datetime) -> dict[str, Any]:
+    random_ = random.Random(number)
+    ids = random_.sample(
+        ["storm-on-the-coast", "derby-ends-level", "new-tram-line", "museum-opens", "council-votes", "bread-prices"], 6
+    )
+    share = "holdout" if number % 11 == 0 else "chosen"
+    arms = []
+    for i, id in enumerate(ids):
+        predicted, bonus = 0.24 - 0.02 * i + 0.01 * random_.random(), 0.03 + 0.02 * random_.random()
+        arms.append(
+            {
+                "id": id,
+                "position": i + 1,
+                "predicted": predicted,
+                "bonus": bonus,
+                "capped": False,
+                "probability": 0.98 - 0.01 * i,
+                "score": predicted + bonus,
+                "reward": None if number % 3 == 0 else float(random_.random() < 0.2),
+            }
+        )
+    first, runner_up = arms[0], arms.pop()
+    why = (
+        f"`{first['id']}` is first because its predicted click rate of {first['predicted']:.2f} is the highest; a "
+        f"bonus of {first['bonus']:.2f} was added for what is not known of it yet."
+        if share == "chosen"
+        else "This reader is in the holdout: the slate was drawn at random, without the model."
+    )
+    runner_up = {key: runner_up[key] for key in ("id", "predicted", "bonus", "score")}
+    return {
+        "decision_id": str(number),
+        "decided_at": at.isoformat(),
+        "unit_present": number % 2 == 0,
+        "share": share,
+        "model_version": version,
+        "n_candidates": 48,
+        "chosen": arms,
+        "runner_up": runner_up if share == "chosen" else None,
+        "why": why,
+    }

@@ -1,0 +1,204 @@
+"""The dashboard's routes, without a browser: headers, data, keys, errors and the feed."""
+
+import asyncio
+import gzip
+import json
+import threading
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import Response
+
+from armful.service.dashboard import CONTENT_POLICY, Feed, routes
+from armful.service.dashboard._static import FOLDER, plotly_path
+from tests.service.made_dashboard import MadeSource
+
+
+class Client:
+    """Requests to the routes, without a server."""
+
+    def __init__(self, source=None, **options):
+        self.app = Starlette(routes=routes(source or MadeSource(), **options))
+
+    def get(self, path, *, raw=False, **options):
+        """The answer; with `raw` the answer and its body as it was sent."""
+
+        async def ask():
+            transport = httpx.ASGITransport(self.app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+                if not raw:
+                    return await client.get(path, **options)
+                async with client.stream("GET", path, **options) as answer:
+                    return answer, b"".join([part async for part in answer.aiter_raw()])
+
+        return asyncio.run(ask())
+
+
+async def collected(stream, n):
+    found = []
+    async for each in stream:
+        found.append(each)
+        if len(found) == n:
+            break
+    await stream.aclose()
+    return found
+
+
+@pytest.mark.parametrize("path", ["/", "/docs"])
+def test_pages_allow_nothing_but_their_own_files(path):
+    answer = Client().get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-security-policy"] == CONTENT_POLICY
+    assert "unsafe" not in CONTENT_POLICY
+    assert "http" not in answer.text.replace("http-equiv", "")
+    assert "{" not in answer.text, "a placeholder was left"
+    assert "style=" not in answer.text
+    assert "onclick" not in answer.text
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.iterdir()))
+def test_files_are_sent_with_their_type_and_checked_again_by_their_tag(name):
+    ours = Client()
+    answer = ours.get(f"/dashboard/static/{name}")
+    if name.endswith(".html"):
+        assert answer.status_code == 404
+        return
+    assert answer.content == (FOLDER / name).read_bytes()
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    again = ours.get(f"/dashboard/static/{name}", headers={"If-None-Match": answer.headers["etag"]})
+    assert again.status_code == 304
+    assert not again.content
+
+
+def test_plotly_is_the_one_of_its_package_compressed_and_kept():
+    ours = Client()
+    answer, sent = ours.get("/dashboard/static/plotly.min.js", raw=True, headers={"Accept-Encoding": "gzip"})
+    assert gzip.decompress(sent) == plotly_path().read_bytes()
+    assert len(sent) < len(plotly_path().read_bytes()) / 2
+    assert "immutable" in answer.headers["cache-control"]
+
+
+@pytest.mark.parametrize("name", ["nothing.js", "..%2froutes.py", "index.html", "%2e%2e"])
+def test_other_files_are_not_there(name):
+    assert Client().get(f"/dashboard/static/{name}").status_code == 404
+
+
+def test_data_are_those_of_the_source():
+    source = MadeSource(2)
+    ours = Client(source)
+    answer = ours.get("/dashboard/campaigns").json()
+    assert [each["name"] for each in answer["campaigns"]] == source.names
+    assert ours.get("/dashboard/data", params={"campaign": "newsletter"}).json() == source.data("newsletter")
+    assert ours.get("/dashboard/data").json()["campaign"] == source.names[0]
+    assert ours.get("/dashboard/data").headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", ["/dashboard/data?campaign=x", "/dashboard/events?campaign=x"])
+def test_an_unknown_campaign_is_not_found(path):
+    answer = Client().get(path)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["detail"] == "The store has no campaign 'x'."
+
+
+def test_without_an_interface_there_is_no_page_for_it():
+    ours = Client(api=False)
+    assert ours.get("/docs").status_code == 404
+    assert ours.get("/dashboard/campaigns").json()["api"] is False
+
+
+@pytest.mark.parametrize("path", ["campaigns", "data", "events"])
+def test_the_guard_is_asked_before_data_are_sent_and_not_for_pages(path):
+    async def guard(request):
+        return Response(status_code=401)
+
+    source = MadeSource()
+    ours = Client(source, guard=guard)
+    assert ours.get(f"/dashboard/{path}").status_code == 401
+    assert ours.get("/").status_code == 200
+    assert source.reads == 0
+
+
+def test_a_store_that_cannot_be_read_is_a_sentence():
+    source = MadeSource()
+    source.trouble = "the disk is gone"
+    answer = Client(source).get("/dashboard/data")
+    assert (answer.status_code, answer.json()["detail"]) == (503, "the disk is gone")
+
+
+def test_many_readers_cost_one_read():
+    source = MadeSource()
+
+    async def read():
+        feed = Feed(source, every=60)
+        await asyncio.gather(*(feed.snapshot("front-page") for _ in range(50)))
+        feed.close()
+
+    asyncio.run(read())
+    assert source.reads == 1
+
+
+def test_nothing_is_read_again_while_the_stamp_is_the_same():
+    source = MadeSource()
+
+    async def read():
+        feed = Feed(source, every=0)
+        return await collected(feed.changes("front-page"), 5)
+
+    first, *later = asyncio.run(read())
+    assert {name: json.loads(text) for name, text in first.items()} == source.data("front-page")
+    assert later == [{}] * 4
+    assert source.reads == 2  # one of them is this test's
+
+
+def test_what_changed_is_sent_and_an_error_does_not_end_the_stream():
+    source = MadeSource()
+
+    async def read():
+        feed = Feed(source, every=0)
+        stream = feed.changes("front-page")
+        first = await anext(stream)
+        source.trouble = "gone"
+        error = await anext(stream)
+        source.trouble = ""
+        source.pass_time()
+        changed = await anext(stream)
+        await stream.aclose()
+        return first, error, changed
+
+    first, error, changed = asyncio.run(read())
+    assert str(error) == "gone"
+    assert {"series", "model", "last_decisions", "decisions"} <= changed.keys()
+    assert not {"audit", "coefficients", "campaign", "notes"} & changed.keys()
+    assert {name: json.loads(text) for name, text in {**first, **changed}.items()} == source.data("front-page")
+
+
+def test_closing_from_another_thread_ends_all_streams():
+    async def read():
+        feed = Feed(MadeSource(), every=3600)
+        streams = [feed.changes("front-page") for _ in range(3)]
+        for stream in streams:
+            await anext(stream)
+        threading.Thread(target=feed.close).start()
+        ended = [anext(stream, "ended") for stream in streams]
+        return await asyncio.wait_for(asyncio.gather(*ended), 60), feed.is_full
+
+    assert asyncio.run(read()) == (["ended"] * 3, True)
+
+
+def test_no_more_streams_than_allowed_are_opened():
+    async def read():
+        feed = Feed(MadeSource(), every=3600, most_streams=2)
+        streams = [feed.changes("front-page") for _ in range(2)]
+        before = feed.is_full
+        for stream in streams:
+            await anext(stream)
+        full = feed.is_full
+        await streams[0].aclose()
+        after = feed.is_full
+        feed.close()
+        await streams[1].aclose()
+        return before, full, after
+
+    assert asyncio.run(read()) == (False, True, False)
