@@ -1,32 +1,16 @@
 """Ready features of candidates, used as they are."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armful.campaigns.features._numbers import LARGEST_READY
-from armful.service._values import shown
+from armful.service._values import RawArm, shown
 
 features_of = attrgetter("features")
-
-
-class RawArm(Protocol):
-    """A candidate as a request has it: raw columns, or ready features with columns for quotas."""
-
-    @property
-    def id(self) -> str:
-        """What the arm is called."""
-
-    @property
-    def columns(self) -> Mapping[str, Any] | None:
-        """The raw columns, by name."""
-
-    @property
-    def features(self) -> Sequence[float] | None:
-        """The features, where the campaign's are ready."""
 
 
 def ready_rows(

@@ -1,7 +1,8 @@
-"""Values of columns as a request has them: what a kind of column takes, and one sentence for what it does not."""
+"""Candidates as a request has them, the values of their columns, and one sentence for what cannot be used."""
 
 import math
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -9,6 +10,22 @@ from armful.checks import LARGEST
 
 LONGEST_SHOWN = 40
 LARGEST_WHOLE = 2**63 - 1
+
+
+class RawArm(Protocol):
+    """A candidate as a request has it: raw columns, or ready features with columns for quotas."""
+
+    @property
+    def id(self) -> str:
+        """What the arm is called."""
+
+    @property
+    def columns(self) -> Mapping[str, Any] | None:
+        """The raw columns, by name."""
+
+    @property
+    def features(self) -> Sequence[float] | None:
+        """The features, where the campaign's are ready."""
 
 
 def as_number(value: Any) -> float:

@@ -12,8 +12,8 @@ from armful.campaigns.features._numbers import Ready
 from armful.campaigns.settings import ServiceSettings, Settings
 from armful.campaigns.settings._checking import did_you_mean
 from armful.service._column_encoders import Column, Place, column_encoders, refuse_value
-from armful.service._ready_rows import RawArm, features_of, ready_rows
-from armful.service._values import as_number, as_text, shown
+from armful.service._ready_rows import features_of, ready_rows
+from armful.service._values import RawArm, as_number, as_text, shown
 
 Features = NDArray[np.float32]
 MOST_FEATURES = 1000
@@ -127,6 +127,8 @@ class Encoder:
         """Return what does not depend on the context, for `with_context`; errors as `encode`."""
         if self.is_ready:
             return ready_rows(arms, self.names, self._refuse_unknown)
+        if not arms:
+            return np.zeros((0, self._n_own), dtype=np.float32)
         columns: list[Mapping[str, Any]] = list(map(_columns_of, arms))
         if None in columns or any(map(_is_something, map(features_of, arms))):
             self._refuse_kind(arms)
