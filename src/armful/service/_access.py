@@ -5,6 +5,7 @@ import ipaddress
 import time
 from collections.abc import Callable, Mapping, MutableMapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from armful.ledger import KeyInfo, Ledger
@@ -118,6 +119,7 @@ def is_local(scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes]) ->
     return _is_loopback_host(headers.get(b"host", b""))
 
 
+@lru_cache(maxsize=1000)
 def _is_loopback_host(host: bytes) -> bool:
     """Return whether a name with or without a port is this machine: others may be made to point here."""
     text = host.decode("latin-1").strip().lower()
@@ -125,6 +127,7 @@ def _is_loopback_host(host: bytes) -> bool:
     return name == "localhost" or _is_loopback(name)
 
 
+@lru_cache(maxsize=1000)
 def _is_loopback(address: str) -> bool:
     try:
         return ipaddress.ip_address(address.partition("%")[0]).is_loopback

@@ -1,43 +1,146 @@
-"""From the candidates of a request to features and a constraint."""
+"""From a request to its candidates: who they are, their features, and which sets of them are allowed."""
 
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armful.campaigns import Campaign
+from armful.campaigns.rounds._eligible import read_id_files
 from armful.campaigns.settings import ServiceSettings
-from armful.constraints import TopK
-from armful.service._deciding import Candidates
-from armful.service._messages import ArmsRequest, Candidate, DecisionRequest
+from armful.constraints import Constraint
+from armful.service._messages import ArmsRequest, ConstraintRequest, DecisionRequest
+from armful.service._preparing import frozen_recipe
+from armful.service.constraints import Constraints
+from armful.service.encoding import Encoder
+from armful.service.registry import Candidates as Found
+from armful.service.registry import Registry
+
+
+@dataclass(slots=True)
+class Candidates:
+    """What may be chosen in one request.
+
+    Attributes
+    ----------
+    ids : sequence of str, shape (n,)
+        All different.
+    X : ndarray of float32, shape (n, d)
+    constraint : Constraint
+        Which sets of them are allowed.
+    described : mapping
+        The constraint as it is stored with the decision.
+    groups : mapping of str to sequence of str, shape (n,)
+        The group of each candidate, for each quota.
+    """
+
+    ids: Sequence[str]
+    X: NDArray[np.float32]
+    constraint: Constraint
+    described: Mapping[str, Any]
+    groups: Mapping[str, Sequence[str]]
 
 
 class CandidateReader:
-    """Reads candidates: stand-in for ready features only."""
+    """Reads the candidates of requests, and keeps the registered arms.
+
+    Parameters
+    ----------
+    campaign : Campaign
+        Its recipe is frozen if that has not been done yet.
+    limits : ServiceSettings
+        Has the largest number of candidates.
+    """
 
     def __init__(self, campaign: Campaign, limits: ServiceSettings) -> None:
-        self.settings, self._limits = campaign.settings, limits
-        self.n_features = len(campaign.settings.features.ready)
-        self._constraint = TopK(campaign.settings.choose.k)
+        settings = campaign.settings
+        self._encoder = Encoder.of(settings, frozen_recipe(campaign))
+        self._most = limits.most_arms
+        self._registry = Registry(campaign.ledger, self._encoder, most=limits.most_arms)
+        self._constraints = Constraints(
+            settings,
+            exclude=_ids_in(settings.choose.exclude, campaign),
+            require=_ids_in(settings.choose.require, campaign),
+        )
+        self._plain = {"k": settings.choose.k}
 
-        self.n_registered = 0
+    @property
+    def n_features(self) -> int:
+        """The length of a feature vector."""
+        return self._encoder.n_features
 
-    def refresh(self) -> None:
-        """Nothing yet."""
+    @property
+    def n_registered(self) -> int:
+        """How many arms are registered."""
+        return self._registry.n_registered
+
+    def refresh(self) -> bool:
+        """Read which registered arms have changed, and return whether any has; for a thread."""
+        return self._registry.refresh()
 
     def contents(self, request: ArmsRequest) -> list[tuple[str, bytes | None]]:
-        """Nothing yet."""
-        raise ValueError(f"arms cannot be registered yet, got {len(request.arms)}")
+        """Return what the ledger is to keep; raise ValueError if an arm cannot be used."""
+        _refuse_nul([arm.id for arm in request.arms])
+        return self._registry.contents(request.arms, request.withdraw)
 
     def read(self, request: DecisionRequest) -> Candidates:
-        ids: list[str] = []
-        rows: list[list[float]] = []
-        for candidate in request.candidates or []:
-            if not isinstance(candidate, Candidate) or candidate.features is None:
-                raise ValueError("only ready features yet")
-            ids.append(candidate.id)
-            rows.append(candidate.features)
-        X = np.fromiter(chain.from_iterable(rows), np.float64, len(rows) * self.n_features)
-        k = self._constraint.k
-        if request.constraint is not None and request.constraint.k is not None:
-            k = request.constraint.k
-        return Candidates(ids, X.astype(np.float32).reshape(-1, self.n_features), TopK(k), {"k": k})
+        """Return the candidates of a request.
+
+        Raises
+        ------
+        ValueError
+            If one cannot be used, there are too many, or no set of them is allowed (`InfeasibleError`).
+        """
+        wanted, asked = request.candidates, request.constraint
+        if wanted is not None and len(wanted) > self._most:
+            raise ValueError(f"a request may have {self._most:,} candidates (service.most_arms), got {len(wanted):,}")
+        found = self._registry.candidates(wanted, request.context)
+        _refuse_nul(found.ids)
+        groups = _Groups(found)
+        allowed = self._constraints.build(found.ids, groups.of, found.costs, asked)
+        ids, X, rows, known = found.ids, found.X, allowed.rows, groups.known
+        if rows is not None:
+            ids, X = [ids[i] for i in rows.tolist()], X[rows]
+            known = {name: [labels[i] for i in rows.tolist()] for name, labels in known.items()}
+        return Candidates(ids, X, allowed.constraint, self._described(asked), known)
+
+    def _described(self, asked: ConstraintRequest | None) -> Mapping[str, Any]:
+        """Return the constraint as it is stored: without ids, which may be those of people."""
+        if asked is None:
+            return self._plain
+        described: dict[str, Any] = {"k": asked.k or self._plain["k"]}
+        if asked.quotas is not None:
+            described["quotas"] = [
+                {"column": quota.column, "at_least": quota.at_least, "at_most": quota.at_most, "nested": quota.nested}
+                for quota in asked.quotas
+            ]
+        if asked.exclude:
+            described["n_excluded"] = len(asked.exclude)
+        if asked.require:
+            described["n_required"] = len(asked.require)
+        return described
+
+
+class _Groups:
+    """The groups of candidates by column, each column read once."""
+
+    def __init__(self, found: Found) -> None:
+        self._found = found
+        self.known: dict[str, list[str]] = {}
+
+    def of(self, column: str) -> list[str]:
+        labels = self.known.get(column)
+        if labels is None:
+            labels = self.known[column] = self._found.groups(column)
+        return labels
+
+
+def _ids_in(files: Sequence[str], campaign: Campaign) -> list[str]:
+    return [id for ids in read_id_files(files, campaign.settings) for id in ids.tolist()]
+
+
+def _refuse_nul(ids: Sequence[str]) -> None:
+    if "\0" in "".join(ids):
+        raise ValueError("an id must not hold the character NUL")

@@ -13,37 +13,14 @@ from numpy.typing import NDArray
 
 from armful.campaigns.holdout import uniforms
 from armful.campaigns.settings import ServiceSettings, Settings
-from armful.constraints import Constraint
 from armful.ledger import NewDecision
 from armful.policies.inclusion import Inclusion, choose_with_inclusion
+from armful.service._candidates import Candidates
 from armful.service._messages import ChosenArm, RunnerUp
 from armful.service._snapshot import ModelHolder
 
 Share = Literal["chosen", "holdout"]
-
-
-@dataclass(slots=True)
-class Candidates:
-    """What may be chosen in one request.
-
-    Attributes
-    ----------
-    ids : list of str
-        All different.
-    X : ndarray of float32, shape (n, d)
-    constraint : Constraint
-        Which sets of them are allowed.
-    described : dict
-        The constraint in words of JSON, to be stored.
-    groups : sequence of str or None, shape (n,)
-        The groups of each candidate by quota, as JSON; None without quotas.
-    """
-
-    ids: list[str]
-    X: NDArray[np.float32]
-    constraint: Constraint
-    described: Mapping[str, Any]
-    groups: Sequence[str | None] | None = None
+_encode = msgspec.json.Encoder().encode
 
 
 class Details(Struct, omit_defaults=True):
@@ -88,7 +65,6 @@ class Decider:
         self._name, self._models, self._now = settings.name, models, now
         self._holdout, self._window = settings.holdout.share, settings.outcomes.window
         self._explore, self._draws = limits.explore, limits.draws
-        self._encode = msgspec.json.Encoder().encode
 
     def decide(self, candidates: Candidates, *, key: str | None, unit: str | None, fingerprint: str | None) -> Prepared:
         """Return a decision, not stored yet.
@@ -133,7 +109,7 @@ class Decider:
             chosen_at=now,
             closes_at=now + self._window,
             n_features=candidates.X.shape[1],
-            details=self._encode(details).decode(),
+            details=_encode(details).decode(),
             rows=rows,
         )
         return Prepared(decision, chosen, share)
@@ -158,6 +134,7 @@ def _described(picked: Inclusion, candidates: Candidates, share: Share) -> tuple
     scores = picked.scores
     means, bonuses, capped = scores.mean.tolist(), scores.bonus.tolist(), scores.capped.tolist()
     probabilities, explored = picked.probabilities.tolist(), picked.explored.tolist()
+    quotas = candidates.groups.items()
     chosen, rows = [], []
     for place, i in enumerate(indices.tolist()):
         name, mean, bonus, is_capped = candidates.ids[i], means[place], bonuses[place], capped[place]
@@ -165,7 +142,7 @@ def _described(picked: Inclusion, candidates: Candidates, share: Share) -> tuple
         if probability != probability:  # noqa: PLR0124 - only NaN differs from itself
             probability = None
         turn = "holdout" if share == "holdout" else "explored" if explored[place] else "chosen"
-        groups = None if candidates.groups is None else candidates.groups[i]
+        groups = _encode({name: labels[i] for name, labels in quotas}).decode() if quotas else None
         chosen.append(ChosenArm(name, place + 1, mean, bonus, is_capped, probability))
         begin = place * width
         rows.append((name, place, turn, mean, bonus, is_capped, probability, data[begin : begin + width], groups))

@@ -8,7 +8,8 @@ import msgspec
 from armful.constraints.ranked import goes_by_rank
 from armful.errors import LedgerError
 from armful.ledger import ChosenArms, RoundInfo, RoundOutcomes
-from armful.service._deciding import Candidates, Prepared, fingerprint_of
+from armful.service._candidates import Candidates
+from armful.service._deciding import Prepared, fingerprint_of
 from armful.service._http import Answer, Call, decoded
 from armful.service._messages import (
     ChosenArm,

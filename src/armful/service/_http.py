@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
-from secrets import token_hex
+from random import getrandbits
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -163,7 +163,7 @@ class Requests:
         begin = time.perf_counter()
         headers = scope["armful.headers"] = dict(scope["headers"])
         given = headers.get(b"x-request-id", b"")
-        request_id = given if REQUEST_ID.fullmatch(given) else token_hex(8).encode()
+        request_id = given if REQUEST_ID.fullmatch(given) else b"%016x" % getrandbits(64)
         scope["armful.request"] = request_id.decode()
         status = 0
 

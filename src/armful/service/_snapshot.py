@@ -7,10 +7,10 @@ from datetime import datetime
 import numpy as np
 from numpy.random import SeedSequence
 
+from armful.campaigns.decisions.published import PublishedModel
 from armful.campaigns.settings import Settings
 from armful.ledger import Ledger
 from armful.policies import Policy
-from armful.service._published_standin import PublishedModel
 
 
 @dataclass(frozen=True, eq=False)

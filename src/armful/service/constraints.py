@@ -23,19 +23,41 @@ CostsOf = Callable[[str], Sequence[float]]
 class QuotaRequest(Protocol):
     """A quota of a request; a number below 1 is a share of k, any other a count."""
 
-    column: str
-    at_least: Any
-    at_most: Any
-    nested: bool
+    @property
+    def column(self) -> str:
+        """Whose groups are bounded."""
+
+    @property
+    def at_least(self) -> Any:
+        """The lower bound of every group, or of each by its name."""
+
+    @property
+    def at_most(self) -> Any:
+        """The upper bound of every group, or of each by its name."""
+
+    @property
+    def nested(self) -> bool:
+        """Whether each group lies within one of the quota before."""
 
 
 class ConstraintRequest(Protocol):
     """What a request asks for instead of the settings: k and quotas replace them, exclude and require add to them."""
 
-    k: int | None
-    quotas: Sequence[Any] | None
-    exclude: Sequence[str]
-    require: Sequence[str]
+    @property
+    def k(self) -> int | None:
+        """How many arms."""
+
+    @property
+    def quotas(self) -> Sequence[QuotaRequest] | None:
+        """Bounds on groups."""
+
+    @property
+    def exclude(self) -> Sequence[str]:
+        """Arms that must not be chosen."""
+
+    @property
+    def require(self) -> Sequence[str]:
+        """Arms that must be chosen."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

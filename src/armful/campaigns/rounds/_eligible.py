@@ -29,14 +29,14 @@ def customers_of_round(
     """Read the customers of a round, and who of them rests or is excluded; theta, path: as in `read_customers`."""
     rest = range(max(1, number - settings.choose.rest), number)
     resting = [ledger.ids_chosen(rest)] if rest else []
-    excluded = IdSet([*resting, *_read_ids(settings.choose.exclude, settings)], settings.name)
-    required = IdSet(_read_ids(settings.choose.require, settings), settings.name)
+    excluded = IdSet([*resting, *read_id_files(settings.choose.exclude, settings)], settings.name)
+    required = IdSet(read_id_files(settings.choose.require, settings), settings.name)
     return read_customers(
         source, settings, recipe, theta, path, excluded=excluded, required=required, progress=progress
     )
 
 
-def _read_ids(files: Iterable[str], settings: Settings) -> list[Ids]:
+def read_id_files(files: Iterable[str], settings: Settings) -> list[Ids]:
     """Return the ids in some files, which have the campaign's id column; relative to the campaign's folder."""
     result = []
     for name in files:
