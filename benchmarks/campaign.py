@@ -171,12 +171,12 @@ def one_round(folder: Path, source: Path) -> dict[str, Any]:
     from armful.campaigns import Campaign
 
     watch, now = stopwatch(), datetime(2026, 1, 1, tzinfo=UTC)
-    began = time.perf_counter()
+    began, processor = time.perf_counter(), time.process_time()
     with Campaign.open(folder, now=lambda: now) as campaign:
         last = campaign.ledger.last_round()
         now = now if last is None else last.closes_at + timedelta(days=1)
         chosen = campaign.choose(source)
-        whole = time.perf_counter() - began
+        whole, processor = time.perf_counter() - began, time.process_time() - processor
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         steps, in_threads = dict(watch.steps), dict(watch.in_threads)
         steps["the rest"] = whole - sum(steps.values())
@@ -191,6 +191,7 @@ def one_round(folder: Path, source: Path) -> dict[str, Any]:
         "steps": steps,
         "in_threads": in_threads,
         "choose": whole,
+        "processor": processor,
         "learn": learning,
         "memory": memory,
         "n": len(ids),

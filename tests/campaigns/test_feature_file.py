@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.features import FeatureRecipe, _packed_product
 from armful.campaigns.rounds._feature_file import FeatureFile
 from armful.campaigns.settings import ColumnSettings, FeatureSettings
 from armful.tables import Table
@@ -73,6 +73,28 @@ def test_any_rows_may_be_read_and_taken(written, seed):
         np.testing.assert_array_equal(table.rows(begin, end), X[begin:end], strict=True)
         indices = rng.integers(0, len(X), rng.integers(0, 200))
         np.testing.assert_array_equal(table.take(indices), X[indices].astype(np.float64), strict=True)
+
+
+@pytest.mark.parametrize("m", [1, 7, 40])
+def test_products_err_by_no_more_than_is_said(written, monkeypatch, m):
+    table, X = written
+    rng = np.random.default_rng(m)
+    matrix = (rng.standard_normal((X.shape[1], m)) * 10.0 ** rng.uniform(-3, 3, (X.shape[1], 1))).astype(np.float32)
+    unit = (X.shape[1] + 2) * float(np.finfo(np.float32).eps) / 2
+    for chunk, together in ((180_000, 100_000), (300, 50), (1, 0)):
+        monkeypatch.setattr(_packed_product, "CHUNK_NUMBERS", chunk)
+        monkeypatch.setattr(_packed_product, "TABLE_NUMBERS", together)
+        begin, end = np.sort(rng.integers(0, len(X) + 1, 2)).tolist()
+        found = table.products(begin, end, matrix)
+        if found is None:
+            assert table._store._recipe.interactions
+            return
+        result = np.full((end - begin, m), np.nan)
+        for rows, product in found:
+            result[rows] = product
+        exact = X[begin:end].astype(np.float64) @ matrix.astype(np.float64)
+        sizes = np.abs(X[begin:end].astype(np.float64)) @ np.abs(matrix.astype(np.float64))
+        assert (np.abs(result - exact) <= unit * sizes).all()
 
 
 def test_categories_take_a_byte(tmp_path):

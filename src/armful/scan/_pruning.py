@@ -10,16 +10,17 @@ from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import NO_ARMS
 from armful.constraints._ranks import BoolArray, Ranks
+from armful.model.base import Model
 from armful.scan._rounding import Rounding, interval
-from armful.scan._scoring import Scoring
+from armful.scan._scoring import Block, Scoring
 from armful.scan._table_cache import TableCache, widths_are_accurate
 from armful.tables.rows import Rows
 
 LARGEST_KEPT_FRACTION = 0.3
 """A stage that keeps more than this fraction of the arms is switched off for the rest of the round."""
 
-CHUNK = 1024
-"""Rows of float32 that are multiplied at a time: they and the product stay in the processor's cache."""
+FEW = 1024
+"""So few arms of a block that remain by their means are scored later, with those of other blocks."""
 
 LARGEST_FLOAT32_ERROR = 0.05
 """float32 is not used if its error may be larger than this fraction of a width."""
@@ -57,21 +58,20 @@ class Pruner:
         """Read and score these arms."""
         return self.score_exactly(self.rows.take(arm_indices), arm_indices)
 
-    def prune(self, block: slice) -> Candidates:
+    def prune(self, arms: slice) -> Candidates:
         """Return the arms of a block that could be chosen and are not scored already."""
-        X = self.rows.rows(block.start, block.stop)
-        copy = self.rows.rows_float32(block.start, block.stop)
-        X32 = X if copy is None else copy
+        block = Block(self.rows, arms)
         try:
-            return self._by_means(X, X32, block) or self._in_float32(X, X32, block) or self._in_float64(X, block)
+            return self._by_means(block) or self._in_float32(block) or self._in_float64(block)
         except ValueError:
-            checks.refuse_not_finite("features", X, first_row=block.start)  # with the row's index among all
+            checks.refuse_not_finite("features", block.X, first_row=block.start)  # with the row's index among all
             raise
 
-    def _by_means(self, X: NDArray[Any], X32: NDArray[Any], block: slice) -> Candidates | None:
+    def _by_means(self, block: Block) -> Candidates | None:
         cache = self._cache
         if cache is None or not self._use_means or not cache.has_bounds(block.start, block.stop):
             return None
+        X32 = block.X32
         rounding = self._float32 if X32.dtype == np.float32 else self._float64
         with np.errstate(over="ignore", invalid="ignore"):
             computed = X32 @ self.scoring.state.theta.astype(X32.dtype)
@@ -81,43 +81,43 @@ class Pruner:
         mean = widths * (rounding.mean + self._float64.mean)
         mean += rounding.tiny + self._float64.tiny
         mean += computed
-        low = self.scoring.assume(X, block, self._lowest_mean[: mean.size], self._zero_width[: mean.size])
-        highest = self.scoring.highest(low, self.scoring.assume(X, block, mean, widths))
+        low = self.scoring.assume(block, self._lowest_mean[: mean.size], self._zero_width[: mean.size])
+        highest = self.scoring.highest(low, self.scoring.assume(block, mean, widths))
         kept = np.flatnonzero(self._could_be_chosen(highest, block))
         if kept.size > LARGEST_KEPT_FRACTION * highest.size:
             self._use_means = False
             return None
         arm_indices = kept + block.start
-        if kept.size <= CHUNK and self.rows.in_memory:  # scored later, with those of other blocks
+        if kept.size <= FEW and self.rows.in_memory:
             return arm_indices, np.full(kept.size, -np.inf), highest[kept]
-        return self.score_exactly(X[kept], arm_indices)
+        return self.score_exactly(block.X[kept], arm_indices)
 
-    def _in_float32(self, X: NDArray[Any], X32: NDArray[Any], block: slice) -> Candidates | None:
+    def _in_float32(self, block: Block) -> Candidates | None:
         if not self._use_float32:
             return None
-        mean, width = _float32_mean_and_width(X32, self.scoring.state.inverse_root, self.scoring.state.theta)
+        mean, width = _float32_mean_and_width(block, self.scoring.state)
         if not (np.isfinite(mean).all() and np.isfinite(width).all()):
             return None
         low_mean, high_mean, low_width, high_width = interval(mean, width, self._float32, self._float64)
-        self._set_bounds(block, high_width)
-        low = self.scoring.assume(X, block, low_mean, low_width)
-        high = self.scoring.assume(X, block, high_mean, high_width)
+        self._set_bounds(block.arms, high_width)
+        low = self.scoring.assume(block, low_mean, low_width)
+        high = self.scoring.assume(block, high_mean, high_width)
         lowest, highest = self.scoring.lowest(low, high), self.scoring.highest(low, high)
         kept = self._could_be_chosen(highest, block)
-        undecided = kept & (lowest < self.ranks.thresholds_of(self.thresholds, block))
+        undecided = kept & (lowest < self.ranks.thresholds_of(self.thresholds, block.arms))
         if np.count_nonzero(undecided) > LARGEST_KEPT_FRACTION * kept.size:
             self._use_float32 = False
             return None
         return np.flatnonzero(kept) + block.start, lowest[kept], highest[kept]
 
-    def _in_float64(self, X: NDArray[Any], block: slice) -> Candidates:
-        arm_indices, scores, _ = self.score_exactly(X, np.arange(block.start, block.stop))
+    def _in_float64(self, block: Block) -> Candidates:
+        arm_indices, scores, _ = self.score_exactly(block.X, np.arange(block.start, block.stop))
         kept = self._could_be_chosen(scores, block)
         return arm_indices[kept], scores[kept], scores[kept]
 
-    def _could_be_chosen(self, highest: FloatArray, block: slice) -> BoolArray:
+    def _could_be_chosen(self, highest: FloatArray, block: Block) -> BoolArray:
         """Return which arms of a block reach the threshold and are not scored already."""
-        kept: BoolArray = highest >= self.ranks.thresholds_of(self.thresholds, block)
+        kept: BoolArray = highest >= self.ranks.thresholds_of(self.thresholds, block.arms)
         begin, end = np.searchsorted(self.already_scored, (block.start, block.stop))
         kept[self.already_scored[begin:end] - block.start] = False
         return kept
@@ -169,28 +169,14 @@ class Pruner:
             self._cache.set_bounds(arms, widths)
 
 
-def _float32_mean_and_width(
-    X: NDArray[Any], inverse_root: FloatArray, theta: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _float32_mean_and_width(block: Block, state: Model) -> tuple[FloatArray, FloatArray]:
     """Return means and widths computed in float32, `(n,)` each."""
-    mean, width = np.empty(len(X)), np.empty(len(X))
+    n = block.stop - block.start
+    mean, width = np.empty(n), np.empty(n)
     with np.errstate(over="ignore", invalid="ignore"):
-        matrix = np.concatenate([inverse_root, theta[:, None]], axis=1).astype(np.float32)
-        single, product = np.empty((CHUNK, X.shape[1]), np.float32), np.empty((CHUNK, matrix.shape[1]), np.float32)
-        for begin in range(0, len(X), CHUNK):
-            rows = slice(begin, min(begin + CHUNK, len(X)))
-            here = slice(0, rows.stop - begin)
-            if X.dtype != np.float32:
-                np.copyto(single[here], X[rows], casting="same_kind")
-            np.matmul(X[rows] if X.dtype == np.float32 else single[here], matrix, out=product[here])
-            mean[rows] = product[here, -1]
-            np.einsum(
-                "nd,nd->n",
-                product[here, :-1],
-                product[here, :-1],
-                out=width[rows],
-                dtype=np.float32,
-                casting="same_kind",
-            )
+        for rows, product in block.products(np.concatenate([state.inverse_root, state.theta[:, None]], axis=1)):
+            mean[rows] = product[:, -1]
+            root = product[:, :-1]
+            np.einsum("nd,nd->n", root, root, out=width[rows], dtype=np.float32, casting="same_kind")
         np.sqrt(width, out=width)
     return mean, width

@@ -1,6 +1,7 @@
 """A policy's scores of one round, computed for some of the arms at a time."""
 
 import copy
+from collections.abc import Iterator
 from functools import cached_property
 from threading import local
 from typing import Any, Protocol, Self
@@ -13,6 +14,11 @@ from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.model.base import Model
 from armful.randomness import Keys, draw_key
+from armful.tables._array_store import ArrayRows
+from armful.tables.rows import Rows
+
+CHUNK = 1024
+"""Rows of float32 that are multiplied at a time: they and the product stay in the processor's cache."""
 
 
 class Scorer(Protocol):
@@ -32,15 +38,61 @@ class Scorer(Protocol):
     def _score_arms(self, arms: Arms, k: int) -> Any: ...
 
 
+class Block:
+    """The rows of the arms from index `start` up to `stop`, read when they are used."""
+
+    def __init__(self, rows: Rows, arms: slice) -> None:
+        self.arms, self.start, self.stop = arms, arms.start, arms.stop
+        self._rows = rows
+
+    @cached_property
+    def X(self) -> NDArray[Any]:
+        """The features, float32 or float64, `(n_arms, n_features)`."""
+        return self._rows.rows(self.start, self.stop)
+
+    @cached_property
+    def X32(self) -> NDArray[Any]:
+        """The features in float32 if such a copy is kept, else as in `X`."""
+        copy = self._rows.rows_float32(self.start, self.stop)
+        return self.X if copy is None else copy
+
+    def products(self, matrix: FloatArray) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """Yield the features times a matrix in float32, some rows at a time; which rows, counted from the first."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            single = matrix.astype(np.float32)
+        return self._rows.products(self.start, self.stop, single) or float32_products(self.X32, single)
+
+
+def float32_products(X: NDArray[Any], matrix: NDArray[np.float32]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """Yield `X @ matrix` in float32, some rows at a time; each product is valid until the next is asked for."""
+    converted = np.empty((CHUNK, X.shape[1]), np.float32)
+    product = np.empty((CHUNK, matrix.shape[1]), np.float32)
+    for begin in range(0, len(X), CHUNK):
+        rows = slice(begin, min(begin + CHUNK, len(X)))
+        here = slice(0, rows.stop - begin)
+        if X.dtype != np.float32:
+            np.copyto(converted[here], X[rows], casting="same_kind")
+        np.matmul(X[rows] if X.dtype == np.float32 else converted[here], matrix, out=product[here])
+        yield rows, product[here]
+
+
 class AssumedArms(Arms):
-    """The arms of a block with means and widths that are bounds, not computed ones."""
+    """The arms of a block with means and widths that are bounds, not computed ones; features are read if used."""
 
     def __init__(
-        self, X: NDArray[Any], state: Model, caps: FloatArray | None, block: slice, mean: FloatArray, width: FloatArray
+        self, block: "Block", state: Model, caps: FloatArray | None, mean: FloatArray, width: FloatArray
     ) -> None:
-        self.X, self.state, self.caps, self.some_of_many = X, state, caps, True
+        self.state, self.caps, self.some_of_many = state, caps, True
         self.mean_and_width = mean, width
         self._block = block
+
+    @property
+    def X(self) -> NDArray[Any]:  # type: ignore[override]
+        return self._block.X
+
+    @property
+    def n_arms(self) -> int:
+        return int(self._block.stop - self._block.start)
 
     @cached_property
     def arm_indices(self) -> IntArray:
@@ -85,10 +137,10 @@ class Scoring:
         highest: FloatArray = self._rewound_policy().highest_score(low, high, self.k)
         return highest
 
-    def assume(self, X: NDArray[Any], block: slice, mean: FloatArray, width: FloatArray) -> Arms:
+    def assume(self, block: Block, mean: FloatArray, width: FloatArray) -> Arms:
         """Return the arms of a block with these means and widths."""
         caps = None if self.caps is None else self.caps[block.start - self.begin : block.stop - self.begin]
-        return AssumedArms(X, self.state, caps, block, mean, width)
+        return AssumedArms(block, self.state, caps, mean, width)
 
     def for_partition(self, caps: FloatArray | None, begin: int) -> Self:
         """Return the same for the arms from index `begin` on, which have these caps."""
@@ -102,7 +154,8 @@ class Scoring:
         row: `(1, n_features)`, any arm.
         """
         scored = self._rewound_policy()
-        scored._score_arms(self.assume(row, slice(0, 1), np.zeros(1), np.zeros(1)), self.k)  # draws the same
+        first = Block(ArrayRows(row), slice(0, 1))
+        scored._score_arms(self.assume(first, np.zeros(1), np.zeros(1)), self.k)  # draws the same
         rng.bit_generator.state = scored.rng.bit_generator.state
         self.key = draw_key(rng)
         return self.key

@@ -1,6 +1,7 @@
 """The base class of everything that gives the features of many arms a block at a time."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,26 @@ class Rows(ABC):
 
     def rows_float32(self, begin: int, end: int) -> NDArray[np.float32] | None:
         """Return the same as `rows` in float32, or None (the default) if no such copy is kept."""
+        return None
+
+    def products(
+        self, begin: int, end: int, matrix: NDArray[np.float32]
+    ) -> Iterator[tuple[slice, NDArray[np.float32]]] | None:
+        """Return `rows(begin, end) @ matrix` in float32, or None (the default) if that is not faster than multiplying.
+
+        Parameters
+        ----------
+        begin, end : int
+            As for `rows`.
+        matrix : ndarray of float32, shape (n_features, m)
+            What the rows are multiplied with.
+
+        Returns
+        -------
+        iterator of (slice, ndarray of float32, shape (rows of the slice, m)), or None
+            Some rows at a time: which, counted from `begin`, and their product, which is valid until the next is asked
+            for. A number may err by at most `(n_features + 2) u |x|.|column|`, u the unit of rounding of float32.
+        """
         return None
 
     def ids_of(self, indices: IntArray) -> NDArray[Any] | None:

@@ -210,6 +210,12 @@ class Table(Rows):
         """Return the same in float32 if such a copy is kept, else None."""
         return self._store.rows_float32(begin, end)
 
+    def products(
+        self, begin: int, end: int, matrix: NDArray[np.float32]
+    ) -> Iterator[tuple[slice, NDArray[np.float32]]] | None:
+        """Return the product of some rows with a matrix in float32, if there is a fast way to it, else None."""
+        return self._store.products(begin, end, matrix)
+
     def take(self, indices: ArrayLike) -> FloatArray:
         """Return the features of some arms, in any order and with repetitions.
 

@@ -1,6 +1,6 @@
 """`FeatureRecipe`: how the columns of a file become features, frozen at the first round."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from armful.campaigns.features._fitting import OneValue, fit_of
-from armful.campaigns.features._kinds import Features, Part, Target
+from armful.campaigns.features._kinds import Features, Part, Target, unique_names
 from armful.campaigns.features._numbers import Ready
+from armful.campaigns.features._packed_product import products
 from armful.campaigns.features._packed_rows import PackedRows, Written
 from armful.campaigns.features._recipe_json import recipe_content, recipe_text
 from armful.campaigns.features._row_sample import RowSample
@@ -191,7 +192,7 @@ class FeatureRecipe:
             f"{a} {TIMES} {b}" for first, second in self.interactions for a, b in product(own[first], own[second])
         ]
         names = (name for part in self.parts for name in part.names)
-        return tuple(_unique([*[CONSTANT] * self.intercept, *names, *crossed]))
+        return tuple(unique_names([*[CONSTANT] * self.intercept, *names, *crossed]))
 
     @property
     def n_features(self) -> int:
@@ -242,6 +243,15 @@ class FeatureRecipe:
             first += width
         return X
 
+    def products(self, rows: PackedRows, matrix: Features) -> Iterator[tuple[slice, Features]]:
+        """Return the features of packed rows times a matrix `(n_features, m)`, some rows at a time, in float32.
+
+        Each product is valid until the next is asked for. Without interactions the rows are not unpacked.
+        """
+        if self.interactions:
+            return iter([(slice(0, rows.n), self.unpack(rows) @ matrix)])
+        return products(rows, matrix, np.float32(self._one), intercept=self.intercept)
+
     @property
     def _one(self) -> float:
         """What stands for 1 in the features."""
@@ -278,16 +288,6 @@ class FeatureRecipe:
             The text is no recipe, or one of a later version.
         """
         return cls(*recipe_content(text, trusted))
-
-
-def _unique(names: list[str]) -> list[str]:
-    """Return the names, numbered where one occurs twice: a column may be called "constant" or "age: missing"."""
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return result
 
 
 def _columns(batch: pa.RecordBatch, names: Sequence[str]) -> list[pa.Array]:

@@ -91,3 +91,13 @@ class ColumnFeatures:
     def to_dict(self) -> dict[str, Any]:
         """Return what was frozen."""
         return {"kind": self.kind} | asdict(self)
+
+
+def unique_names(names: list[str]) -> list[str]:
+    """Return the names, numbered where one occurs twice: a column may be called "constant" or "age: missing"."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return result

@@ -186,7 +186,6 @@ class _Preparation:
         shares = shares_at(keys, holdout=holdout.share, no_contact=holdout.no_contact)
         rows = self.recipe.pack(batch)
         self.file.write(begin, rows)
-        X = self.recipe.unpack(rows)
         score = holdout.score if holdout.rule == "score" else None
         return _Prepared(
             ids=ids,
@@ -194,7 +193,7 @@ class _Preparation:
             shares=shares,
             excluded=self.excluded.holds(ids, keys),
             required=self.required.holds(ids, keys),
-            estimates=X @ self.theta,
+            estimates=np.concatenate([some[:, 0] for _, some in self.recipe.products(rows, self.theta[:, None])]),
             groups=[_labels_and_codes(batch, quota.column) for quota in settings.choose.quotas],
             costs=None if budget is None else _numbers(batch, budget.column, ids, at_least_zero=True),
             scores=None if score is None else _numbers(batch, score, ids),

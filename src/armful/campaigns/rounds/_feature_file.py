@@ -3,6 +3,7 @@
 import os
 import shutil
 import weakref
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -97,6 +98,20 @@ class FeatureFile(Store):
             for block in self._blocks_of(begin, end)
         ]
         return np.concatenate(parts or [np.zeros((0, self.n_features), np.float32)]) if len(parts) != 1 else parts[0]
+
+    def products(
+        self, begin: int, end: int, matrix: NDArray[np.float32]
+    ) -> Iterator[tuple[slice, NDArray[np.float32]]] | None:
+        return None if self._recipe.interactions else self._products(begin, end, matrix)
+
+    def _products(
+        self, begin: int, end: int, matrix: NDArray[np.float32]
+    ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        for block in self._blocks_of(begin, end):
+            first = max(begin, block.start)
+            rows = self._read(block).take(slice(first - block.start, min(end, block.stop) - block.start))
+            for some, product in self._recipe.products(rows, matrix):
+                yield slice(some.start + first - begin, some.stop + first - begin), product
 
     def take(self, indices: IntArray) -> FloatArray:
         values = np.empty((indices.size, self.n_features))
