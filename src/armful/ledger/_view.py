@@ -11,6 +11,7 @@ from sqlalchemy import select
 from armful.ledger._engine import Store
 from armful.ledger._reading import (
     as_round,
+    plain_texts,
     read_chosen,
     read_ids,
     read_outcomes,
@@ -107,7 +108,7 @@ class LedgerView:
         query = query.where(rounds.c.campaign_id == self._id, chosen.c.share.in_(list(shares)))
         with self._store.reading() as connection:
             for some in in_parts(wanted):
-                found.update(connection.execute(query.where(rounds.c.number.in_(some))).scalars())
+                found.update(plain_texts(connection.execute(query.where(rounds.c.number.in_(some)))))
         return np.array(sorted(found), dtype=np.str_)
 
     def outcomes(self, number: int) -> RoundOutcomes:

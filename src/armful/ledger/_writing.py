@@ -119,10 +119,10 @@ def check_texts(texts: Iterable[str]) -> None:
 
 def _chosen_rows(round_id: int, arms: ChosenArms) -> Iterator[tuple[Any, ...]]:
     order = np.argsort(arms.ids, kind="stable")  # in the order of the primary key, pages fill one after another
+    width = 4 * arms.features.shape[1]
     for begin in range(0, len(order), AT_A_TIME):
         some = order[begin : begin + AT_A_TIME]
-        width = 4 * arms.features.shape[1]
-        features = arms.features[some].astype("<f4", copy=False).tobytes()
+        features = arms.features[some].astype("<f4", copy=False)
         yield from zip(
             repeat(round_id),
             arms.ids[some].tolist(),
@@ -132,14 +132,18 @@ def _chosen_rows(round_id: int, arms: ChosenArms) -> Iterator[tuple[Any, ...]]:
             _none_for_nan(arms.bonus[some]),
             arms.capped[some].tolist(),
             _none_for_nan(arms.probabilities[some]),
-            (features[i : i + width] for i in range(0, len(some) * width, width)) if width else repeat(b"", len(some)),
+            features.view(f"V{width}").ravel().tolist() if width else repeat(b""),
             _group_texts(arms.groups, some),
             strict=False,
         )
 
 
 def _none_for_nan(values: FloatArray) -> Iterable[float | None]:
-    return (None if value != value else value for value in values.tolist())  # noqa: PLR0124 - only NaN differs from itself
+    numbers: list[float] = values.tolist()
+    missing = np.isnan(values)
+    if not missing.any():
+        return numbers
+    return repeat(None) if missing.all() else [None if value != value else value for value in numbers]  # noqa: PLR0124
 
 
 def _group_texts(groups: Mapping[str, NDArray[np.str_]], some: IntArray) -> Iterable[str | None]:

@@ -244,10 +244,7 @@ class FeatureRecipe:
         return X
 
     def products(self, rows: PackedRows, matrix: Features) -> Iterator[tuple[slice, Features]]:
-        """Return the features of packed rows times a matrix `(n_features, m)`, some rows at a time, in float32.
-
-        Each product is valid until the next is asked for. Without interactions the rows are not unpacked.
-        """
+        """Return the features of packed rows times a matrix `(n_features, m)`: see `Rows.products`."""
         if self.interactions:
             return iter([(slice(0, rows.n), self.unpack(rows) @ matrix)])
         return products(rows, matrix, np.float32(self._one), intercept=self.intercept)
