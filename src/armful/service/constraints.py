@@ -141,16 +141,17 @@ class Constraints:
         rows, required = self._eligible(ids, request)
         n = len(ids) if rows is None else rows.size
         size = min(k, n)
+        if len(required) > k:
+            raise InfeasibleError(f"{len(required)} arms are required, and k is {k}")
+        names = _Names(ids if rows is None else [ids[i] for i in rows.tolist()])
         if quotas or self.choose.budget:
             columns = {quota.column: _groups(quota.column, groups, rows) for quota in quotas}
-            constraint = self._bounded(quotas, columns, size, rows, costs)
+            must = names.indices_of(required)
+            constraint = self._bounded(quotas, columns, size, rows, costs, must)
         else:
             constraint = top(size)
         if required:
-            if len(required) > k:
-                raise InfeasibleError(f"{len(required)} arms are required, and k is {k}")
-            there = ids if rows is None else [ids[i] for i in rows.tolist()]
-            constraint = Requiring(constraint, ids=required).on(_Names(there))
+            constraint = Requiring(constraint, ids=required).on(names)
         reached = min(constraint.k, k) if self.choose.budget is None else k if size == k else size
         notes = () if reached == k else (f"k is {k}, and {reached} of {n} candidates are all that may be chosen",)
         return Allowed(constraint=constraint, rows=rows, notes=notes)
@@ -182,6 +183,7 @@ class Constraints:
         k: int,
         rows: IntArray | None,
         costs: CostsOf | None,
+        required: IntArray,
     ) -> Constraint:
         """Return quotas, a budget or both, for k arms or as many as the upper bounds allow."""
         least: dict[str, Any] = {}
@@ -211,7 +213,8 @@ class Constraints:
                 raise ValueError(f"{str(error).partition(';')[0]}; groups that cross must not be nested") from None
             return nested.with_(total=min(k, nested.k))
         crossing = overlapping_quotas(columns, at_least=least, at_most=most, total=(0, k))
-        return overlapping_quotas(columns, at_least=least, at_most=most, total=crossing.k)
+        largest = crossing.best_given(np.ones(crossing.n_arms), required=required)
+        return overlapping_quotas(columns, at_least=least, at_most=most, total=largest.indices.size)
 
 
 @lru_cache(maxsize=1000)

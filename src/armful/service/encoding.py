@@ -67,7 +67,8 @@ class Encoder:
         self._n_own = int(recipe.intercept) + sum(len(part.names) for part in recipe.parts)
         left, right = _crossed_features(recipe)
         self._left, self._right = left, right
-        self._right_is_context = bool(np.isin(right, self._context.features).all())
+        by_context = np.isin(right, self._context.features) & ~np.isin(left, self._context.features)
+        self._only_by_context = bool(by_context.all())
         choose = settings.choose
         of_choice = [*(quota.column for quota in choose.quotas), *([choose.budget.column] if choose.budget else [])]
         unused = [*settings.features.leave_out, *of_choice, *(name for name, _ in recipe.left_out)]
@@ -151,7 +152,7 @@ class Encoder:
         base[:] = rows
         base[:, self._context.features] = own[0, self._context.features]
         crossed = X[:, self._n_own :]
-        if self._right_is_context:
+        if self._only_by_context:
             np.multiply(np.take(rows, self._left, axis=1), (own[0] / self._one)[self._right], out=crossed)
         else:
             np.multiply(base[:, self._left], (base / self._one)[:, self._right], out=crossed)
