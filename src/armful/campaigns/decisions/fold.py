@@ -1,0 +1,213 @@
+"""`DecisionFold`: the model of a service's decisions, kept up to date segment by segment."""
+
+import math
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+
+from armful.campaigns.decisions._rows import microseconds
+from armful.campaigns.decisions._segments import SIZE, Learning, Segment, index_of, weights_of
+from armful.campaigns.decisions.positions import estimated_weights
+from armful.campaigns.settings import ServiceSettings, Settings
+from armful.checks import FloatArray, IntArray
+from armful.errors import LedgerError
+from armful.ledger import Ledger
+from armful.model import RidgeState
+from armful.model._qr import stacked_root
+from armful.scan._threads import blas_at_one_thread
+
+MOST_DEFERRED = 16
+"""Segments that are read in one update only because rewards of open decisions came, which change counts alone."""
+
+ESTIMATE_AGAIN, SMALLEST_CHANGE = 1.25, 0.02
+"""Examination weights are estimated again when explored rewards have grown by this factor, and used if one differs by
+this much: with other weights, all segments are made anew."""
+
+
+class DecisionFold:
+    """The sum over all decisions of a campaign, by the rules of `campaign.toml`: window, missing, discount, shock.
+
+    Decisions are summed in segments of 512. An update reads those segments in which something has changed, and saves
+    them; a new object resumes from what was saved. The result is that of folding all decisions from nothing, to
+    rounding.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    settings : Settings
+    n_features : int
+
+    Attributes
+    ----------
+    position : int
+        The position of the ledger that the fold shows: all rewards and erasures up to it are in it.
+    last_round : int
+        The last decision in it.
+    closed_until : datetime
+        The windows that closed until then are closed in it.
+    weights : ndarray of shape (n_places,)
+        The examination weight of each place; empty where all places count the same.
+    segments : dict of int to Segment
+    """
+
+    def __init__(self, ledger: Ledger, settings: Settings, n_features: int) -> None:
+        self.ledger, self.settings = ledger, settings
+        # The policies that settings can name all learn a RidgeState.
+        empty: RidgeState = settings.policy.make(n_features, 0).state.empty()  # type: ignore[assignment]
+        self.position, self.last_round = 0, 0
+        self.closed_until = datetime.fromtimestamp(0, UTC)
+        self.segments: dict[int, Segment] = {}
+        self._positions = (settings.service or ServiceSettings()).positions
+        given = () if self._positions is None or self._positions == "estimate" else self._positions
+        self._learning = Learning(settings=settings, empty=empty, weights=np.array(given, dtype=np.float64))
+        self._estimated_from = 0.0
+        self._deferred: set[int] = set()
+        self._resumed = False
+
+    @property
+    def weights(self) -> FloatArray:
+        return self._learning.weights
+
+    @property
+    def n_features(self) -> int:
+        """The length of a feature vector."""
+        return self._learning.empty.n_features
+
+    @blas_at_one_thread()
+    def update(self, now: datetime) -> bool:
+        """Bring the fold up to date with the ledger, and return whether anything has changed.
+
+        Parameters
+        ----------
+        now : datetime
+            The windows that closed until then are closed. It may be earlier than before.
+        """
+        at = int(microseconds(now.timestamp()))
+        position, last = self.ledger.position(), self.ledger.last_number()
+        if not self._resumed:
+            self._resume(position)
+        changed = self._changed(position, last, at)
+        self._fold(changed, last, at, position)
+        if self._reestimate():
+            changed = set(range(index_of(last) + 1))
+            self._fold(changed, last, at, position)
+        self.position, self.last_round, self.closed_until = position, last, now
+        return bool(changed)
+
+    @property
+    def state(self) -> RidgeState:
+        """What has been learned."""
+        empty, discount = self._learning.empty, self.settings.learning.discount
+        root, n = empty._sum.root, 0.0
+        for segment in self._in_order():
+            weight = discount ** (self._last() - segment.last)
+            root = stacked_root(root, math.sqrt(weight) * segment.root, triangle=True)
+            n += weight * segment.n
+        return empty._with_root(root, np.asarray(n), empty._sources)
+
+    @property
+    def pending(self) -> FloatArray:
+        """At most n_features rows with the Gram matrix of all arms whose reward is outstanding, `(m, n_features)`."""
+        root = np.zeros((self.n_features, self.n_features))
+        for segment in self._in_order():
+            if segment.pending.any():
+                root = stacked_root(root, segment.pending, triangle=True)
+        return root if root.any() else root[:0]
+
+    def _in_order(self) -> list[Segment]:
+        return [self.segments[index] for index in sorted(self.segments)]
+
+    def _last(self) -> int:
+        return self.segments[max(self.segments)].last if self.segments else 0
+
+    def _fold(self, indices: set[int], last: int, at: int, position: int) -> None:
+        """Make some segments anew, and save them."""
+        saved = {}
+        for index in sorted(indices):
+            block = self.ledger.block(index * SIZE + 1, min((index + 1) * SIZE, last))
+            segment = Segment.of(block, self._learning, at)
+            self.segments[index] = segment
+            saved[segment.first, segment.last] = segment.to_bytes(self._learning)
+        if saved:
+            with suppress(LedgerError):  # it only saves time: the sums hold also where they cannot be written
+                self.ledger.write_segments(saved, position)
+
+    def _changed(self, position: int, last: int, at: int) -> set[int]:
+        """Return the segments that must be read: new decisions, rewards, erasures, windows that closed or reopened."""
+        needed = {index for index in range(index_of(last) + 1) if not self._holds(index, last, at)}
+        if position > self.position:
+            numbers = self.ledger.changed_rounds(self.position)
+            at_once = self.settings.outcomes.learn_at_once or self.ledger.last_erasure() > self.position
+            counts_alone = set() if at_once else self._all_open(numbers[numbers <= last])
+            needed |= {index_of(number) for number in numbers[numbers <= last].tolist()} - counts_alone
+            self._deferred |= counts_alone
+        self._deferred -= needed
+        some = sorted(self._deferred)[-MOST_DEFERRED:]
+        self._deferred -= set(some)
+        return needed | set(some)
+
+    def _holds(self, index: int, last: int, at: int) -> bool:
+        """Return whether a segment has all decisions up to `last`, with the windows closed that are closed now."""
+        segment = self.segments.get(index)
+        return segment is not None and segment.last == min((index + 1) * SIZE, last) and segment.is_as_of(at)
+
+    def _all_open(self, numbers: IntArray) -> set[int]:
+        """Return the segments of these decisions in which all of them are open: nothing of them is learned yet."""
+        found: dict[int, bool] = {}
+        for number in numbers.tolist():
+            index = index_of(number)
+            segment = self.segments.get(index)
+            is_open = segment is not None and number <= segment.last and segment.is_open(number)
+            found[index] = found.get(index, True) and is_open
+        return {index for index, all_open in found.items() if all_open}
+
+    def _resume(self, position: int) -> None:
+        """Take over segments that were saved and still hold."""
+        saved = self.ledger.segments()
+        if self._positions == "estimate" and saved:
+            weights = weights_of(max(saved.values(), key=lambda each: each[0])[1])
+            if weights is not None:
+                self._learning = replace(self._learning, weights=weights)
+        last_changes = self.ledger.last_reward_positions() if saved else {}
+        numbers = np.array(list(last_changes), dtype=np.int64)
+        positions = np.array(list(last_changes.values()), dtype=np.int64)
+        newest = np.zeros(int(numbers.max(initial=0)) // SIZE + 1, dtype=np.int64)
+        np.maximum.at(newest, (numbers - 1) // SIZE, positions)
+        for (first, last), (at_position, data) in sorted(saved.items()):
+            index = index_of(first)
+            if first != index * SIZE + 1 or (index < newest.size and newest[index] > at_position):
+                continue
+            segment = Segment.from_bytes(data, self._learning)
+            if segment is not None and (segment.first, segment.last) == (first, last):
+                self.segments[index] = segment
+        self.position, self._resumed = position, True
+
+    def _reestimate(self) -> bool:
+        """Estimate the examination weights again if there is much more to go by; return whether they are others."""
+        if self._positions != "estimate":
+            return False
+        places = self.places
+        explored = float(places[:, 2].sum())
+        if explored < ESTIMATE_AGAIN * max(self._estimated_from, 1.0):
+            return False
+        self._estimated_from = explored
+        weights = estimated_weights(places[:, 2], places[:, 3], places[:, 4])
+        old = self.weights
+        known = min(old.size, weights.size)
+        beyond = old[-1] if old.size else 1.0
+        padded = np.concatenate([old[:known], np.full(weights.size - known, beyond)])
+        if not weights.size or np.abs(weights / padded - 1).max() < SMALLEST_CHANGE:
+            return False
+        self._learning = replace(self._learning, weights=weights)
+        return True
+
+    @property
+    def places(self) -> FloatArray:
+        """For each place, as in `Counts.places`, over all segments."""
+        each = [segment.counts.places for segment in self._in_order()]
+        total = np.zeros((max((len(part) for part in each), default=0), 5))
+        for part in each:
+            total[: len(part)] += part
+        return total
