@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from armful import C2UCB, ArmwiseThompson, CappedC2UCB, CombLinTS, CombLinUCB, EpsilonGreedy, Policy
+from tests import browsers
 
 # On a busy machine a worker of dask takes long to start; one that its nanny gives up is not started again. dask reads
 # this when it is imported, here and in the workers.
@@ -60,3 +61,35 @@ def interruptible():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+LEFT_OUT = pytest.StashKey[int]()
+"""How many tests were left out since there is no browser, in this process and in workers of xdist."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if browsers.chromium() is not None or browsers.is_required():
+        return
+    left_out = [item for item in items if item.get_closest_marker("browser")]
+    if left_out:
+        config.stash[LEFT_OUT] = len(left_out)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["browser_tests_left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error) -> None:
+    n = getattr(node, "workeroutput", {}).get("browser_tests_left_out", 0)
+    node.config.stash[LEFT_OUT] = max(n, node.config.stash.get(LEFT_OUT, 0))
+
+
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    n = config.stash.get(LEFT_OUT, 0)
+    if n:
+        terminalreporter.section("left out", yellow=True)
+        terminalreporter.line(f"{n} browser tests were left out, since there is no Chromium here: {browsers.HOW}.")

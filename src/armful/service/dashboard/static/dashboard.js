@@ -1,5 +1,6 @@
 // The dashboard: reads which campaigns there are, follows one of them, and shows what comes.
 import { redraw, showLast } from "./charts.js";
+import { clearDecisions } from "./decisions.js";
 import { byId, element, setText, show } from "./dom.js";
 import { detailOf, fetchWithKey } from "./key.js";
 import { Live } from "./live.js";
@@ -20,6 +21,7 @@ function trouble(text) {
 function follow(campaign) {
   state.live?.stop();
   Object.assign(state, { data: {}, waiting: null, connected: false });
+  clearDecisions();
   show(byId("content"), false);
   show(byId("waiting"), true);
   state.live = new Live(`dashboard/events?campaign=${encodeURIComponent(campaign)}`, { event: take, down });

@@ -6,14 +6,37 @@ const COLUMNS = [
   ["place", false], ["arm", false], ["score", true], ["predicted", true], ["bonus", true], ["probability", true], ["reward", true],
 ];
 
+let newest = [];
+
+// While a line is open or has the focus the list stays; newer decisions are shown when the reader asks for them.
 export function showDecisions(decisions) {
+  const list = byId("decisions-list");
+  const isRead = list.contains(document.activeElement) || list.querySelector("details[open]") !== null;
+  const shown = new Set([...list.children].map((child) => child.dataset.key));
+  const isNew = ({ decision_id: id }) => !shown.has(String(id));
+  newest = decisions;
   setText(byId("decisions-text"), decisions.length
     ? "The newest first. Open one to see its arms: the score is the predicted reward plus a bonus for what is not known yet, up to the cap."
     : "No decision has been asked for yet.");
   show(byId("decisions-key"), decisions.length > 0);
-  const inUse = (child) => child.querySelector("details")?.open || child.contains(document.activeElement);
-  fillList(byId("decisions-list"), decisions, (each) => each.decision_id, make, update, inUse);
+  const held = isRead ? decisions.filter(isNew).length : 0;
+  setText(byId("decisions-newer"), held === decisions.length ? "Show newer decisions" : `Show ${plural(held, "newer decision")}`);
+  show(byId("decisions-newer"), held > 0);
+  if (!isRead) return fillList(list, decisions, (each) => each.decision_id, make, update);
+  const known = new Map(decisions.map((each) => [String(each.decision_id), each]));
+  for (const child of list.children) if (known.has(child.dataset.key)) update(child, known.get(child.dataset.key));
 }
+
+// A campaign that is shown for the first time begins with an empty list.
+export function clearDecisions() {
+  byId("decisions-list").replaceChildren();
+}
+
+byId("decisions-newer").addEventListener("click", () => {
+  clearDecisions();
+  showDecisions(newest);
+  byId("decisions-list").querySelector("summary")?.focus();
+});
 
 function make() {
   const summary = element("summary", {},

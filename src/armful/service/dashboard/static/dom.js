@@ -59,10 +59,10 @@ function emptyRow(columns) {
 }
 
 // Children of a list by key: kept where they are, made where they are new, removed where they are gone.
-export function fillList(list, items, key, make, update, keep = () => false) {
+export function fillList(list, items, key, make, update) {
   const known = new Map([...list.children].map((child) => [child.dataset.key, child]));
   const wanted = new Set(items.map((item) => String(key(item))));
-  for (const [name, child] of known) if (!wanted.has(name) && !keep(child)) child.remove();
+  for (const [name, child] of known) if (!wanted.has(name)) child.remove();
   let before = list.firstElementChild;
   for (const item of items) {
     const name = String(key(item));
