@@ -317,3 +317,21 @@ def test_more_contacts_than_customers_are_refused(tmp_path, clock):
         with pytest.raises(InfeasibleError, match="k = 40 is more than the 30 people who may be contacted"):
             campaign.choose(customers(30))
         assert campaign.ledger.rounds() == []
+
+
+def test_ready_features_are_chosen_by_and_learned_as_they_are(tmp_path, clock):
+    folder = make(tmp_path / "a")
+    text = (folder / "campaign.toml").read_text()
+    begin, end = text.index("[features.columns]"), text.index("[outcomes]")
+    ready = '[features]\nready = ["cost", "old_score"]\n\n'
+    (folder / "campaign.toml").write_text(text[:begin] + ready + text[end:])
+    with opened(folder, clock) as campaign:
+        run(campaign, clock, 3)
+        assert campaign.recipe.names == ["cost", "old_score"]
+        V, b = literal_state(campaign, [1, 2])
+        np.testing.assert_allclose(campaign.policy().state.V, V, rtol=1e-9)
+        np.testing.assert_allclose(campaign.policy().state.b, b, rtol=1e-9)
+        arms, table = campaign.ledger.chosen(1), customers()
+        places = [table["id"].to_pylist().index(id) for id in arms.ids.tolist()]
+        expected = np.stack([table[name].to_numpy()[places] for name in ("cost", "old_score")], axis=1)
+        np.testing.assert_array_equal(arms.features, expected.astype(np.float32))

@@ -497,3 +497,22 @@ class TestFile:
         text = fit([kind("x")], batch(x=[1.0, 2.0])).to_json().replace('"version": 1', '"version": 2')
         with pytest.raises(FileFormatError, match="has version 2, this armful reads version 1: update armful"):
             FeatureRecipe.from_json(text)
+
+
+def test_ready_features_are_used_as_they_are():
+    features = FeatureSettings(columns=(), ready=("a", "b"), intercept=False)
+    recipe = FeatureRecipe.fit(features, ())
+    assert recipe.names == recipe.columns == ["a", "b"]
+    rows = pa.record_batch({"b": [0.1, -3.0], "c": ["x", "y"], "a": [7, 2]})
+    expected = np.array([[7.0, 0.1], [2.0, -3.0]], dtype=np.float32)
+    again = FeatureRecipe.from_json(recipe.to_json())
+    assert again == recipe
+    for each in (recipe, again):
+        np.testing.assert_array_equal(each.transform(rows), expected)
+
+
+@pytest.mark.parametrize("value", [None, math.nan, 1e31])
+def test_ready_features_have_a_number_in_every_row(value):
+    recipe = FeatureRecipe.fit(FeatureSettings(columns=(), ready=("a",), intercept=False), ())
+    with pytest.raises(ValueError, match="column 'a' is a ready feature: every row needs a number of at most 1e"):
+        recipe.transform(pa.record_batch({"a": pa.array([1.0, value])}))

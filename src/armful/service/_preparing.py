@@ -2,6 +2,8 @@
 
 from armful.campaigns import Campaign, FeatureRecipe
 from armful.campaigns.rounds._customers import fit_recipe
+from armful.campaigns.settings import unservable
+from armful.service.encoding import refuse_too_many
 
 
 def frozen_recipe(campaign: Campaign) -> FeatureRecipe:
@@ -10,12 +12,19 @@ def frozen_recipe(campaign: Campaign) -> FeatureRecipe:
     Raises
     ------
     ValueError
-        If there is no file to fit it on, or it cannot be used.
+        If there is no file to fit it on, it cannot be used, or the settings are not those of a service.
     """
+    settings = campaign.settings
+    for _, sentence in unservable(settings):
+        raise ValueError(f"{settings.name} cannot be served: {sentence}")
     recipe = campaign.recipe
     if recipe is not None:
+        if settings.features.ready and recipe.names != list(settings.features.ready):
+            raise ValueError(
+                f"{settings.name} was begun with {recipe.n_features} other features than features.ready names now: set "
+                "it back, or begin a campaign of another name"
+            )
         return recipe
-    settings = campaign.settings
     if settings.features.ready:
         recipe = FeatureRecipe.fit(settings.features, ())
     elif settings.source is None:
@@ -25,5 +34,6 @@ def frozen_recipe(campaign: Campaign) -> FeatureRecipe:
         )
     else:
         recipe = fit_recipe(settings.folder / settings.source, settings)
+    refuse_too_many(recipe)
     campaign.ledger.freeze_recipe(recipe.to_json())
     return recipe
