@@ -323,15 +323,14 @@ def test_ready_features_are_chosen_by_and_learned_as_they_are(tmp_path, clock):
     folder = make(tmp_path / "a")
     text = (folder / "campaign.toml").read_text()
     begin, end = text.index("[features.columns]"), text.index("[outcomes]")
-    ready = '[features]\nready = ["cost", "old_score"]\n\n'
+    ready = '[features]\nready = ["old_score"]\n\n'
     (folder / "campaign.toml").write_text(text[:begin] + ready + text[end:])
     with opened(folder, clock) as campaign:
         run(campaign, clock, 3)
-        assert campaign.recipe.names == ["cost", "old_score"]
+        assert campaign.recipe.names == ["old_score"]
         V, b = literal_state(campaign, [1, 2])
         np.testing.assert_allclose(campaign.policy().state.V, V, rtol=1e-9)
         np.testing.assert_allclose(campaign.policy().state.b, b, rtol=1e-9)
         arms, table = campaign.ledger.chosen(1), customers()
         places = [table["id"].to_pylist().index(id) for id in arms.ids.tolist()]
-        expected = np.stack([table[name].to_numpy()[places] for name in ("cost", "old_score")], axis=1)
-        np.testing.assert_array_equal(arms.features, expected.astype(np.float32))
+        np.testing.assert_array_equal(arms.features[:, 0], table["old_score"].to_numpy()[places].astype(np.float32))
