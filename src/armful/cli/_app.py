@@ -10,6 +10,7 @@ import typer
 import armful
 from armful.cli import _campaigns as campaigns
 from armful.cli import _experiments as experiments
+from armful.cli import _service as service
 from armful.cli._failing import describe, fail, stopped
 from armful.errors import SettingsError
 
@@ -22,6 +23,9 @@ app = typer.Typer(
 )
 for command in campaigns.COMMANDS:
     app.command(rich_help_panel="Campaigns, in the order in which they are used")(command)
+SERVICE = "The decision service"
+app.command(rich_help_panel=SERVICE)(service.serve)
+app.add_typer(service.key, name="key", rich_help_panel=SERVICE)
 for command in (experiments.reproduce, experiments.compare):
     app.command(rich_help_panel="Experiments")(command)
 

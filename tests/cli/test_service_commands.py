@@ -1,0 +1,160 @@
+"""The commands of the decision service: what they print, and how they refuse."""
+
+import json
+import re
+import socket
+
+import pytest
+
+from armful.ledger import Ledger
+from armful.service import keys
+from tests.cli.campaigns import Terminal
+
+SETTINGS = """
+name = "autumn"
+id = "item"
+choose.k = 2
+policy.cap = 1.0
+outcomes.reward = "bought"
+features.ready = 3
+holdout.share = 0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "autumn").mkdir()
+    (tmp_path / "autumn" / "campaign.toml").write_text(SETTINGS)
+    return tmp_path / "autumn"
+
+
+@pytest.fixture
+def armful(folder, tmp_path, capsys, monkeypatch):
+    """Runs a command beside a campaign with ready features."""
+    monkeypatch.chdir(tmp_path)
+    return Terminal(capsys, monkeypatch)
+
+
+def refused(armful, *arguments):
+    done = armful(*arguments)
+    assert (done.code, done.stdout) == (2, ""), done
+    assert re.fullmatch(r"armful: [^\n]+\n", done.stderr), done.stderr
+    return done.stderr.removeprefix("armful: ").rstrip("\n")
+
+
+# -- keys --------------------------------------------------------------------------------------------
+
+
+def test_a_key_is_printed_once_and_only_its_hash_is_kept(armful, folder):
+    done = armful("key", "create", "autumn", "--role", "reward", "--role", "decide", "--label", "shop")
+    secret = done.stdout.strip()
+    assert done.code == 0
+    assert keys.key_id(secret)
+    assert "not shown again. It may decide and reward" in done.stderr
+    with Ledger.open(f"sqlite:///{folder / 'ledger.sqlite'}", "autumn") as ledger:
+        info, kept = ledger.find_key(keys.key_id(secret))
+    assert keys.matches(secret, kept)
+    assert (info.roles, info.label, info.expires_at) == (("decide", "reward"), "shop", None)
+    everything = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+    assert secret.rpartition("_")[2].encode() not in everything
+
+
+def test_keys_are_listed_without_their_secrets_and_revoked(armful):
+    assert "there is no key" in armful.works("key", "list", "autumn").stdout
+    made = armful.works("key", "create", "autumn", "--role", "read", "--expires", "90d", "--json").json
+    other = armful.works("key", "create", "autumn", "--role", "read", "--json").json
+    listed = armful.works("key", "list", "autumn").stdout
+    assert made["id"] in listed
+    assert "until 2" in listed
+    assert made["key"].rpartition("_")[2] not in listed
+    assert "revoked" not in listed
+    assert made["id"] in armful.works("key", "revoke", "autumn", made["id"]).stdout
+    assert armful.works("key", "revoke", "autumn", other["key"], "--json").json == {"id": other["id"], "revoked": True}
+    assert armful.works("key", "list", "autumn").stdout.count("revoked 2") == 2
+    rows = armful.works("key", "list", "autumn", "--json").json["keys"]
+    assert [(row["id"], row["roles"], bool(row["revoked_at"])) for row in rows] == [
+        (made["id"], ["read"], True),
+        (other["id"], ["read"], True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["create", "autumn"], r"give --role, which may be repeated: decide, reward, read"),
+        (["create", "autumn", "--role", "rule"], r"a role must be one of decide, reward, read, got 'rule'"),
+        (
+            ["create", "autumn", "--role", "read", "--expires", "soon"],
+            r"--expires takes a time like 30s, 10m, 12h or 90d, got 'soon'",
+        ),
+        (["create", "autumn", "--role", "read", "--expires", "0d"], r"--expires takes .*it must be longer than 0.*"),
+        (["revoke", "autumn", "nobody"], r"there is no key with this id; the campaign has none"),
+        (["list", "winter"], r".*winter.*campaign\.toml.*"),
+    ],
+)
+def test_what_is_no_key_is_refused(armful, arguments, sentence):
+    assert re.fullmatch(sentence, refused(armful, "key", *arguments))
+
+
+def test_a_key_that_is_not_there_is_not_repeated(armful):
+    _, secret, _ = keys.new_key()
+    assert secret not in refused(armful, "key", "revoke", "autumn", secret)
+
+
+# -- serve -------------------------------------------------------------------------------------------
+
+
+def test_a_port_in_use_is_refused(armful):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        said = refused(armful, "serve", "autumn", "--port", port)
+    assert said == f"127.0.0.1:{port} is in use by another program; give another port by --port, or 0 for a free one"
+
+
+def test_everybody_is_not_served_without_a_key(armful, folder):
+    sentence = "0.0.0.0 can be reached from other machines, and autumn has no key: make one by `armful key create`, "
+    assert refused(armful, "serve", "autumn", "--port", "0", "--host", "0.0.0.0").startswith(sentence)
+    made = armful.works("key", "create", "autumn", "--role", "read", "--json").json
+    armful.works("key", "revoke", "autumn", made["id"])
+    assert refused(armful, "serve", "autumn", "--port", "0", "--host", "0.0.0.0").startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["winter"], r"winter.*campaign\.toml.*"),
+        (["autumn", "--host", "nowhere.invalid"], r"nowhere\.invalid is no address of this machine \(.*\); give one.*"),
+        (["autumn", "--host", "192.0.2.1"], r"192\.0\.2\.1:0 is no address of this machine; give one by --host"),
+        (["autumn", "--update-every", "30"], r"--update-every takes a time like 30s.*, got '30'"),
+        (["autumn", "--workers", "0"], r".*--workers.*"),
+        (["autumn", "--port", "70000"], r".*--port.*"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(armful, arguments, sentence):
+    assert re.fullmatch(sentence, refused(armful, "serve", "--port", "0", *arguments))
+
+
+def test_settings_with_mistakes_are_listed(armful, folder):
+    (folder / "campaign.toml").write_text(SETTINGS.replace("choose.k = 2", "choose.k = 0"))
+    done = armful("serve", "autumn", "--port", "0", "--json")
+    assert done.code == 2
+    assert "has 1 mistake" in done.stderr
+    assert len(done.json["problems"]) == 1
+
+
+def test_features_without_a_source_are_refused(armful, folder):
+    settings = SETTINGS.replace("features.ready = 3", 'features.columns.age.kind = "number"')
+    (folder / "campaign.toml").write_text(settings)
+    assert refused(armful, "serve", "autumn", "--port", "0").startswith("autumn has no source to work out its features")
+    (folder / "campaign.toml").write_text('source = "gone.csv"\n' + settings)
+    assert "gone.csv" in refused(armful, "serve", "autumn", "--port", "0")
+
+
+@pytest.mark.parametrize("command", [["serve"], ["key", "create"], ["key", "list"], ["key", "revoke"]])
+def test_help_has_an_example(armful, command):
+    assert f"Example: armful {' '.join(command)} autumn" in armful.works(*command, "--help").stdout
+
+
+def test_json_errors_are_objects(armful):
+    done = armful("key", "revoke", "autumn", "nobody", "--json")
+    assert (done.code, json.loads(done.stdout)["error"][:12]) == (2, "there is no ")
