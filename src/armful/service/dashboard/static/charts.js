@@ -191,11 +191,19 @@ export function quotaChart({ quotas }) {
     const columns = new Set(quotas.map((each) => each.column));
     const some = quotas.slice(0, 2 * MOST_NAMES).toReversed();
     const names = distinct(some.map((each) => (columns.size > 1 ? `${each.column}: ${each.group}` : each.group)), narrow);
+    const bound = (name, word) => {
+      const of = some.map((each, i) => [each, names[i]]).filter(([each]) => (each[name] ?? null) !== null && each.n > 0);
+      return {
+        type: "scatter", mode: "markers", x: of.map(([each]) => (each[name] * each.share) / each.n), y: of.map(([, label]) => label),
+        marker: { symbol: "line-ns", size: 20, line: { color: colours.warm, width: 3 } }, customdata: of.map(([each]) => each[name]),
+        hovertemplate: `%{y}: ${word} %{customdata:,}<extra></extra>`,
+      };
+    };
     return {
       traces: [{
         type: "bar", orientation: "h", x: some.map((each) => each.share), y: names, marker: { color: colours.accent }, width: 0.6,
         customdata: some.map((each) => each.n), hovertemplate: "%{y}: %{x:.1%}, %{customdata:,} arms<extra></extra>",
-      }],
+      }, bound("at_least", "at least"), bound("at_most", "at most")],
       layout: byName(layoutOf(colours, narrow, { x: { tickformat: ".0%", rangemode: "tozero", showgrid: true } }), some.length, 230),
       label: "Bar chart: share of each group among the chosen arms. The table below has the numbers.",
     };

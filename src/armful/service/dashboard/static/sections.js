@@ -19,7 +19,7 @@ export function showCampaign(data, before, now) {
     showExploration(data);
   }
   if (changed("coefficients")) showCoefficients(data);
-  if (changed("quotas")) showQuotas(data);
+  if (changed("quotas", "kind")) showQuotas(data);
   if (changed("positions")) showPositions(data);
   if (changed("last_decisions")) {
     show(byId("decisions"), data.kind !== "campaign");
@@ -60,7 +60,7 @@ function tilesOf(data, now) {
   const share = lift && (lift.relative ?? null) !== null;
   const tiles = [];
   if (lift && (lift.value ?? null) !== null) {
-    const note = share ? `${signed(lift.value)} per arm` : interval(lift.low, lift.high, signed);
+    const note = share ? `${signed(lift.value)} per ${data.kind === "campaign" ? "contact" : "arm"}` : interval(lift.low, lift.high, signed);
     tiles.push({ title: "Lift", value: share ? signed(100 * lift.relative) + " %" : signed(lift.value), note: `${note}, against the holdout`, level: "accent" });
   }
   tiles.push({ title: data.kind === "campaign" ? "Rounds" : "Decisions", value: count(data.decisions), note: series.length ? `since ${date(series[0].from)}` : "none yet" });
@@ -110,22 +110,22 @@ function showModel(data, now) {
 function showReward(data) {
   const { series } = data;
   const shares = sharesIn(series);
-  const words = {
-    holdout: "the holdout, chosen without the model",
-    explored: "arms that were drawn at random to explore",
-    chosen: "arms that the policy chose",
-  };
+  const isCampaign = data.kind === "campaign";
+  const words = isCampaign
+    ? { holdout: "the holdout, whom the house rule chose", chosen: "people whom the policy chose" }
+    : { holdout: "the holdout, chosen without the model", explored: "arms that were drawn at random to explore", chosen: "arms that the policy chose" };
   const what = shares.toReversed().map((share) => words[share]).join("; ");
   setProse(byId("reward-text"), shares.length
-    ? `Mean \`${data.reward_name ?? "reward"}\` of each arm: ${what}. Bands are 95 % intervals.`
+    ? `Mean \`${data.reward_name ?? "reward"}\` of each ${isCampaign ? "contact" : "arm"}: ${what}. Bands are 95 % intervals.`
     : "No reward has come yet.");
   byId("reward").dataset.empty = String(!shares.length);
   setRanges(series);
   drawReward(data);
   const named = shares.toReversed();
-  const columns = [["from", false], ["to", false], ["decisions", true], ...named.flatMap((share) => [[`${share}, known`, true], ["mean", true], ["95 %", true]]), ["predicted", true]];
+  const first = isCampaign ? [["round", false], ["window closes", false], ["contacts", true]] : [["from", false], ["to", false], ["decisions", true]];
+  const columns = [...first, ...named.flatMap((share) => [[`${share}, known`, true], ["mean", true], ["95 %", true]]), ["predicted", true]];
   const rows = series.toReversed().map((each) => [
-    moment(each.from), moment(each.to), count(each.decisions),
+    isCampaign ? `${each.round}, ${date(each.from)}` : moment(each.from), isCampaign ? date(each.to) : moment(each.to), count(each.decisions),
     ...named.flatMap((share) => [count(each[share]?.n ?? 0), number(each[share]?.mean), interval(each[share]?.low, each[share]?.high)]),
     number(each.predicted),
   ]);
@@ -169,14 +169,17 @@ function showCoefficients({ coefficients = [] }) {
     coefficients.map((each) => [each.name, signed(each.value), signed(each.low), signed(each.high)]));
 }
 
-function showQuotas({ quotas = [] }) {
+function showQuotas({ quotas = [], kind }) {
   show(byId("quotas"), quotas.length > 0);
   if (!quotas.length) return;
   const columns = [...new Set(quotas.map((each) => each.column))].map((column) => `\`${column}\``).join(", ");
-  setProse(byId("quotas-text"), `The share of each group of ${columns} among all arms that were chosen.`);
+  const bounds = quotas.some((each) => (each.at_least ?? each.at_most ?? null) !== null);
+  const where = kind === "campaign" ? "the contacts of the last round" : "all arms that were chosen";
+  setProse(byId("quotas-text"), `The share of each group of ${columns} among ${where}.${bounds ? " The marks are the bounds that were set." : ""}`);
   draw("quotas-plot", quotaChart({ quotas }));
-  fillTable(byId("quotas-table"), [["group", false], ["quota", false], ["arms", true], ["share", true]],
-    quotas.map((each) => [each.group, each.column, count(each.n), percent(each.share)]));
+  const limits = bounds ? [["at least", true], ["at most", true]] : [];
+  fillTable(byId("quotas-table"), [["group", false], ["quota", false], ["arms", true], ["share", true], ...limits],
+    quotas.map((each) => [each.group, each.column, count(each.n), percent(each.share), ...(bounds ? [count(each.at_least), count(each.at_most)] : [])]));
 }
 
 function showPositions({ positions = [] }) {
