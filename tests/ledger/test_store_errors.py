@@ -362,4 +362,4 @@ def test_commits_wait_for_the_disk_even_if_the_role_does_not(schema_url):
         with ledger._store.writing() as connection:
             connection.execute(text("SET LOCAL synchronous_commit = off"))
             with refused("would not survive a power cut: its synchronous_commit is off"):
-                ledger._store.check_durable(connection)
+                ledger._store.check_durable(ledger._store.cursor(connection))

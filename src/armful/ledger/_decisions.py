@@ -1,11 +1,10 @@
 """Adding decisions and requests of rewards, many at a time, by statements of the driver itself."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection
 
 from armful.errors import LedgerError, NotChosenError, UnknownRoundError
 from armful.ledger._decision_records import Decided, NewDecision, NewRewards, RewardsAdded
@@ -39,62 +38,46 @@ CHOSEN_COLUMNS = [
     "groups",
 ]
 LARGEST = 2**63 - 1
-ARM_OF = "(arm, position, share, predicted, bonus, capped, probability, features, groups)"
+SHARE_SET = frozenset(SHARES)
+NUMBERS = frozenset({float, type(None)})
 
 
 def write_decisions(
-    store: Store,
-    connection: Connection,
-    campaign_id: int,
-    decisions: Sequence[NewDecision],
-    settings: str | None = None,
+    store: Store, cursor: Any, campaign_id: int, decisions: Sequence[NewDecision], settings: str | None = None
 ) -> list[Decided | LedgerError]:
-    """Add those of the decisions that are good and whose key is new; return what became of each."""
-    answers: list[Decided | LedgerError] = []
-    good: list[tuple[int, NewDecision, tuple[Any, Any]]] = []
-    for i, decision in enumerate(decisions):
-        try:
-            _check_decision(decision)
-            times = (
-                store.moment(aware("chosen_at", decision.chosen_at)),
-                store.moment(aware("closes_at", decision.closes_at)),
-            )
-        except LedgerError as error:
-            answers.append(error)
-        else:
-            good.append((i, decision, times))
-            answers.append(Decided(0, False))
-    store.check_durable(connection)
-    cursor = store.cursor(connection)
-    lock_position(store, cursor, campaign_id)
-    last = _last_number(store, cursor, campaign_id)
+    """Add those of the decisions that are good and whose key is new; return what became of each.
+
+    The transaction must hold the campaign (`lock_position`).
+    """
+    rows = [_prepared(store, decision) for decision in decisions]
+    cursor.execute(store.sql("SELECT max(number) FROM rounds WHERE campaign_id = ?"), (campaign_id,))
+    last: int = cursor.fetchone()[0] or 0
     if settings is not None:
         check_texts([settings])
         query = "UPDATE campaigns SET settings = ? WHERE id = ? AND settings <> ?"
         cursor.execute(store.sql(query), (settings, campaign_id, settings))
-    number_of = _numbers_of_keys(store, cursor, campaign_id, [d.key for _, d, _ in good if d.key is not None])
-    new: list[tuple[int, NewDecision, tuple[Any, Any]]] = []
-    for i, decision, times in good:
-        known = None if decision.key is None else number_of.get(decision.key)
-        if known is not None:
-            answers[i] = Decided(known, True)
+    number_of = _numbers_of_keys(store, cursor, campaign_id, [row[0] for row in rows if type(row) is tuple and row[0]])
+    answers: list[Decided | LedgerError] = []
+    new: list[tuple[int, NewDecision, tuple[Any, ...]]] = []
+    for decision, row in zip(decisions, rows, strict=True):
+        if isinstance(row, LedgerError):
+            answers.append(row)
             continue
-        last += 1
-        answers[i] = Decided(last, False)
-        new.append((last, decision, times))
-        if decision.key is not None:
-            number_of[decision.key] = last
+        number, key = last + 1, decision.key
+        if key is not None and number_of.setdefault(key, number) != number:
+            answers.append(Decided(number_of[key], True))
+            continue
+        last = number
+        answers.append(Decided(number, False))
+        new.append((number, decision, row))
     if new:
         ids = store.new_round_ids(cursor, len(new))
-        store.insert(connection, rounds, ROUND_COLUMNS, _round_rows(campaign_id, ids, new))
-        store.insert(connection, chosen, CHOSEN_COLUMNS, _arm_rows(ids, new))
-    cursor.close()
+        both = list(zip(ids, new, strict=True))
+        store.insert(cursor, rounds, ROUND_COLUMNS, [(i, campaign_id, number, *row) for i, (number, _, row) in both])
+        store.insert(
+            cursor, chosen, CHOSEN_COLUMNS, [(i, *arm) for i, (_, decision, _) in both for arm in decision.rows]
+        )
     return answers
-
-
-def _last_number(store: Store, cursor: Any, campaign_id: int) -> int:
-    cursor.execute(store.sql("SELECT max(number) FROM rounds WHERE campaign_id = ?"), (campaign_id,))
-    return cursor.fetchone()[0] or 0
 
 
 def _numbers_of_keys(store: Store, cursor: Any, campaign_id: int, keys: Sequence[str]) -> dict[str, int]:
@@ -105,84 +88,74 @@ def _numbers_of_keys(store: Store, cursor: Any, campaign_id: int, keys: Sequence
     return dict(cursor.fetchall())
 
 
-def _round_rows(campaign_id: int, ids: Sequence[int], new: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-    for round_id, (number, d, (chosen_at, closes_at)) in zip(ids, new, strict=True):
-        about = (d.n_features, d.details, d.unit, d.model_version)
-        yield (round_id, campaign_id, number, d.key, chosen_at, closes_at, *about)
-
-
-def _arm_rows(ids: Sequence[int], new: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-    for round_id, (_, decision, _) in zip(ids, new, strict=True):
-        for row in decision.rows:
-            yield (round_id, *row)
+def _prepared(store: Store, decision: NewDecision) -> tuple[Any, ...] | LedgerError:
+    """Return the columns of the round after its number, or what is wrong with the decision."""
+    try:
+        _check_decision(decision)
+        chosen_at = store.moment(aware("chosen_at", decision.chosen_at))
+        closes_at = store.moment(aware("closes_at", decision.closes_at))
+    except LedgerError as error:
+        return error
+    except (TypeError, ValueError, AttributeError) as error:
+        return LedgerError(f"a decision has values of other types than it should: {error}")
+    about = (decision.n_features, decision.details, decision.unit, decision.model_version)
+    return (decision.key, chosen_at, closes_at, *about)
 
 
 def _check_decision(decision: NewDecision) -> None:
-    """Raise LedgerError if the store could not hold the decision, or would not give it back as it is."""
-    width = 4 * decision.n_features
-    names, texts = set(), [decision.key or "", decision.unit or "", decision.details]
-    features = []
-    try:
-        for row in decision.rows:
-            arm, position, share, predicted, bonus, capped, probability, data, groups = row
-            _check_row(arm, position, share, capped, data, width)
-            if not (_is_number(predicted) and _is_number(bonus) and _is_number(probability)):
-                raise LedgerError(f"numbers of an arm must be float, None where they are not known, got {row[3:7]}")
-            names.add(arm)
-            texts.append(arm)
-            features.append(data)
-            if groups is not None:
-                texts.append(groups)
-        check_texts(texts)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, LedgerError):
-            raise
-        raise LedgerError(f"an arm of a decision must be {ARM_OF}: {error}") from None
-    if len(names) < len(decision.rows):
-        raise LedgerError("an arm can be chosen once in a decision, and one is there twice")
-    if not np.isfinite(np.frombuffer(b"".join(features), dtype="<f4")).all():
-        raise LedgerError("features must be finite, and within the range of float32")
-    version = decision.model_version
-    if not (version is None or (type(version) is int and abs(version) <= LARGEST)):
-        raise LedgerError(f"model_version must be a whole number or None, got {version!r}")
+    """Raise an error if the store could not hold the decision, or would not give it back as it is."""
+    texts = [decision.key or "", decision.unit or "", decision.details]
+    whole = [decision.n_features, decision.model_version or 0]
+    if decision.rows:
+        arms, positions, shares, predicted, bonus, capped, probabilities, data, groups = zip(
+            *decision.rows, strict=True
+        )
+        if "" in arms:
+            raise LedgerError("an id must not be empty")
+        if len(set(arms)) < len(arms):
+            raise LedgerError(f"an arm can be chosen once in a decision, and {_twice(arms)!r} is there twice")
+        if not SHARE_SET.issuperset(shares):
+            raise LedgerError(f"a share must be one of {', '.join(SHARES)}, got {(set(shares) - SHARE_SET).pop()!r}")
+        if not (
+            NUMBERS.issuperset(map(type, predicted + bonus + probabilities)) and {bool}.issuperset(map(type, capped))
+        ):
+            raise LedgerError("predicted, bonus and probability of an arm must be float or None, and capped a bool")
+        if not ({bytes}.issuperset(map(type, data)) and {4 * decision.n_features}.issuperset(map(len, data))):
+            raise LedgerError(f"the features of an arm must be the bytes of {decision.n_features} numbers of float32")
+        if not np.isfinite(np.frombuffer(b"".join(data), dtype="<f4")).all():
+            raise LedgerError("features must be finite, and within the range of float32")
+        texts += arms
+        texts += [text for text in groups if text is not None]
+        whole += positions
+    check_texts(texts)
+    if not {int}.issuperset(map(type, whole)) or max(map(abs, whole)) > LARGEST:
+        raise LedgerError("positions, n_features and model_version must be int of at most 64 bits")
 
 
-def _check_row(arm: str, position: int, share: str, capped: bool, data: bytes, width: int) -> None:
-    if not arm:
-        raise LedgerError("an id must not be empty")
-    if share not in SHARES:
-        raise LedgerError(f"a share must be one of {', '.join(SHARES)}, got {share!r}")
-    if type(position) is not int or abs(position) > LARGEST or type(capped) is not bool:
-        raise LedgerError(f"position must be int and capped bool, got {position!r} and {capped!r}")
-    if type(data) is not bytes or len(data) != width:
-        raise LedgerError(f"the features of an arm must be {width} bytes, those of {width // 4} numbers of float32")
-
-
-def _is_number(value: float | None) -> bool:
-    return value is None or (isinstance(value, float) and value == value)  # noqa: PLR0124 - only NaN differs from itself
+def _twice(arms: Sequence[str]) -> str:
+    return next(arm for i, arm in enumerate(arms) if arm in arms[:i])
 
 
 # -- rewards -----------------------------------------------------------------------------------------
 
 
 def write_reward_requests(
-    store: Store, connection: Connection, campaign_id: int, requests: Sequence[NewRewards]
+    store: Store, cursor: Any, campaign_id: int, position: int, requests: Sequence[NewRewards]
 ) -> list[RewardsAdded | LedgerError]:
-    """Add the rewards of each request in turn; return what became of each request."""
-    store.check_durable(connection)
-    cursor = store.cursor(connection)
-    position = lock_position(store, cursor, campaign_id)
+    """Add the rewards of each request in turn; return what became of each request.
+
+    The transaction must hold the campaign, whose position `lock_position` returned.
+    """
     pairs = list({(n, arm) for request in requests for n, arm, _ in request.rewards if _can_be_asked_for(n, arm)})
     known = dict(zip(pairs, store.known_rewards(cursor, campaign_id, pairs), strict=True))
     batch = _Batch(store, position, known)
     answers = [batch.answer(request) for request in requests]
     if batch.rows:
-        store.insert(connection, rewards, ("round_id", "arm", "seq", "reward", "received_at"), batch.rows)
+        store.insert(cursor, rewards, ("round_id", "arm", "seq", "reward", "received_at"), batch.rows)
         last = [(seq, round_id) for round_id, seq in batch.last.items()]
         cursor.executemany(store.sql("UPDATE rounds SET last_reward = ? WHERE id = ?"), last)
         query = store.sql("UPDATE campaigns SET position = ? WHERE id = ?")
         cursor.execute(query, (batch.position, campaign_id))
-    cursor.close()
     return answers
 
 

@@ -24,12 +24,13 @@ def locked_file(path: Path) -> Iterator[bool]:
     except OSError as error:
         raise LedgerError(f"{path} cannot be written: {error.strerror}") from error
     try:
-        yield _try_to_lock(descriptor)
+        yield try_to_lock(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _try_to_lock(descriptor: int) -> bool:
+def try_to_lock(descriptor: int) -> bool:
+    """Return whether the file is locked now by this descriptor; closing that ends the lock."""
     try:
         if sys.platform == "win32":
             import msvcrt  # noqa: PLC0415 - of Windows

@@ -16,8 +16,9 @@ CONNECT_SECONDS = 10
 SCHEMA_LOCK = 0x61726D66756C
 """The number of the advisory lock that is held while the schema is changed: "armful" in ASCII."""
 
-WAIT_FOR_THE_DISK = """
-SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'
+BEGIN = """
+SELECT set_config('lock_timeout', %s, true),
+    CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END
 """
 """A role or a database may be set to acknowledge commits before they are on disk."""
 
@@ -66,25 +67,26 @@ class PostgresqlStore(Store):
 
     def _begin_write(self, connection: Connection) -> RootTransaction:
         transaction = connection.begin()
-        connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"))
-        connection.execute(text(WAIT_FOR_THE_DISK))
+        cursor = self.cursor(connection)
+        self._begin_raw(cursor)
+        cursor.close()
         return transaction
 
     def lock_schema(self, connection: Connection) -> None:
         """Take the advisory lock of armful."""
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": SCHEMA_LOCK})
 
-    def check_durable(self, connection: Connection) -> None:
+    def _begin_raw(self, cursor: Any) -> None:
+        cursor.execute(BEGIN, (f"{LOCK_SECONDS}s",))
+
+    def check_durable(self, cursor: Any) -> None:
         """Raise LedgerError if a commit is acknowledged before it is written."""
-        if connection.execute(text("SHOW synchronous_commit")).scalar() == "off":
+        if cursor.execute("SHOW synchronous_commit").fetchone()[0] == "off":
             raise LedgerError(f"{self.name} would not survive a power cut: its synchronous_commit is off, set it to on")
 
-    def insert(
-        self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-    ) -> None:
+    def insert(self, cursor: Any, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Insert by COPY."""
-        driver: Any = connection.connection
-        with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({', '.join(columns)}) FROM STDIN") as copy:
+        with cursor.copy(f"COPY {table.name} ({', '.join(columns)}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
 

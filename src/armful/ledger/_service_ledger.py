@@ -1,14 +1,15 @@
 """`ServiceLedger`: what the decision service writes to a ledger."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import update
 
 from armful.errors import LedgerError
 from armful.ledger._decision_records import Decided, KeyInfo, ModelInfo, NewDecision, NewRewards, RewardsAdded
-from armful.ledger._decisions import write_decisions, write_reward_requests
+from armful.ledger._decisions import lock_position, write_decisions, write_reward_requests
 from armful.ledger._models import write_model, write_segments
 from armful.ledger._registry import revoke, write_arms, write_key
 from armful.ledger._schema import campaigns, models
@@ -41,8 +42,9 @@ class ServiceLedger(ServiceView):
         LedgerError
             The store cannot be written to: nothing was added.
         """
-        with self._store.writing() as connection:
-            return write_decisions(self._store, connection, self._id, decisions, settings)
+        with self._store.writing_raw() as cursor:
+            lock_position(self._store, cursor, self._id)
+            return write_decisions(self._store, cursor, self._id, decisions, settings)
 
     def add_reward_requests(self, requests: Sequence[NewRewards]) -> list[RewardsAdded | LedgerError]:
         """Add the rewards of several requests in one transaction; one that is refused does not fail the others.
@@ -66,8 +68,9 @@ class ServiceLedger(ServiceView):
         LedgerError
             The store cannot be written to: nothing was added.
         """
-        with self._store.writing() as connection:
-            return write_reward_requests(self._store, connection, self._id, requests)
+        with self._store.writing_raw() as cursor:
+            position = lock_position(self._store, cursor, self._id)
+            return write_reward_requests(self._store, cursor, self._id, position, requests)
 
     def add_group(self, requests: Sequence[NewDecision | NewRewards]) -> list[Decided | RewardsAdded | LedgerError]:
         """Add decisions and requests of rewards in one transaction, the decisions first.
@@ -79,10 +82,15 @@ class ServiceLedger(ServiceView):
         """
         decisions = [request for request in requests if isinstance(request, NewDecision)]
         of_rewards = [request for request in requests if isinstance(request, NewRewards)]
-        with self._store.writing() as connection:
-            decided = iter(write_decisions(self._store, connection, self._id, decisions) if decisions else [])
-            added = iter(write_reward_requests(self._store, connection, self._id, of_rewards) if of_rewards else [])
-        return [next(decided if isinstance(request, NewDecision) else added) for request in requests]
+        answers: dict[type, Iterator[Any]] = {}
+        with self._store.writing_raw() as cursor:
+            position = lock_position(self._store, cursor, self._id)
+            if decisions:
+                answers[NewDecision] = iter(write_decisions(self._store, cursor, self._id, decisions))
+            if of_rewards:
+                added = write_reward_requests(self._store, cursor, self._id, position, of_rewards)
+                answers[NewRewards] = iter(added)
+        return [next(answers[type(request)]) for request in requests]
 
     def freeze_recipe(self, text: str) -> None:
         """Freeze the recipe of the features before the first round; if one is frozen, it must be the same."""

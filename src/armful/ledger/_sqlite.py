@@ -16,6 +16,7 @@ from armful.errors import LedgerError
 from armful.files._atomic_file import real_target
 from armful.ledger._engine import LOCK_SECONDS, Store
 from armful.ledger._locked_file import locked_file
+from armful.ledger._turns import begin_immediate
 from armful.ledger._versions import check_free, schema_version
 
 SYNCHRONOUS = ("FULL", 2)
@@ -65,14 +66,14 @@ class SqliteStore(Store):
             self.path = real_target(Path(file)).absolute()
         except OSError as error:
             raise LedgerError(str(error)) from error
-        self.name = str(file)
+        self.name, self._turns = str(file), Path(f"{self.path}-turns")
         if not create and not self.path.exists():
             raise LedgerError(f"there is no ledger {self.name}; `armful init` begins a campaign")
         self._mode = "rwc" if create else "rw"
         creator = connect or self._connect
         self.engine = create_engine("sqlite://", creator=creator, poolclass=QueuePool, hide_parameters=True)
         event.listen(self.engine, "connect", _set_up)
-        event.listen(self.engine, "begin", _begin)
+        event.listen(self.engine, "begin", self._begin)
 
     def _connect(self) -> sqlite3.Connection:
         address = f"{self.path.as_uri()}?mode={self._mode}"
@@ -96,27 +97,33 @@ class SqliteStore(Store):
     def lock_schema(self, connection: Connection) -> None:
         """Do nothing: a transaction that writes is alone already."""
 
-    def check_durable(self, connection: Connection) -> None:
+    def _begin(self, connection: Connection) -> None:
+        """Begin a transaction; one that will write takes the lock at once, since a reader cannot wait for it later."""
+        cursor = connection.connection.cursor()
+        if connection.get_execution_options().get(WRITES, False):
+            begin_immediate(cursor, self._turns, LOCK_SECONDS)
+        else:
+            cursor.execute("BEGIN")
+        cursor.close()
+
+    def _begin_raw(self, cursor: Any) -> None:
+        begin_immediate(cursor, self._turns, LOCK_SECONDS)
+        self.check_durable(cursor)
+
+    def check_durable(self, cursor: Any) -> None:
         """Raise LedgerError unless the log is written ahead and synced at each commit."""
-        synchronous = connection.exec_driver_sql("PRAGMA synchronous").scalar()
-        journal = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+        synchronous = cursor.execute("PRAGMA synchronous").fetchone()[0]
+        journal = cursor.execute("PRAGMA journal_mode").fetchone()[0]
         if (journal, synchronous) != ("wal", SYNCHRONOUS[1]):
             raise LedgerError(
                 f"{self.name} would not survive a power cut (journal_mode is {journal}, synchronous is {synchronous}): "
                 "keep it on a local disk, and let no other program change its settings"
             )
 
-    def insert(
-        self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-    ) -> None:
+    def insert(self, cursor: Any, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Insert by one statement, prepared once."""
         marks = ", ".join("?" * len(columns))
-        an_iterator_will_do: Any = rows
-        cursor = connection.connection.cursor()
-        try:
-            cursor.executemany(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", an_iterator_will_do)
-        finally:
-            cursor.close()
+        cursor.executemany(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", rows)
 
     def sql(self, statement: str) -> str:
         """Return the statement as it is."""
@@ -211,12 +218,6 @@ def _set_up(connection: Any, _: Any) -> None:
     for name, value in PRAGMAS.items():
         cursor.execute(f"PRAGMA {name} = {value}")
     cursor.close()
-
-
-def _begin(connection: Connection) -> None:
-    """Begin a transaction; one that will write takes the lock at once, since a reader cannot wait for it later."""
-    writes = connection.get_execution_options().get(WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _use_write_ahead_log(connection: Any) -> None:

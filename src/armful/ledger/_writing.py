@@ -42,7 +42,8 @@ def write_round(
     recipe: str | None,
 ) -> RoundInfo:
     """Add a round with its arms, and return it; raise LedgerError if its number or its key is taken."""
-    store.check_durable(connection)
+    cursor = store.cursor(connection)
+    store.check_durable(cursor)
     _check_arms(arms)
     check_texts([key or "", settings, recipe or ""])
     campaign = lock_campaign(connection, campaign_id)
@@ -57,7 +58,8 @@ def write_round(
     values |= {"n_features": arms.features.shape[1], "details": _as_json(details)}
     round_id = connection.execute(insert(rounds).values(values).returning(rounds.c.id)).scalar_one()
     columns = ("round_id", "arm", "position", "share", "predicted", "bonus", "capped", "probability", "features")
-    store.insert(connection, chosen, [*columns, "groups"], _chosen_rows(round_id, arms))
+    store.insert(cursor, chosen, [*columns, "groups"], _chosen_rows(round_id, arms))
+    cursor.close()
     return RoundInfo(
         id=round_id,
         number=number,
@@ -166,7 +168,8 @@ def write_rewards(
     received_at: datetime,
 ) -> RewardCounts:
     """Add rewards of arms that were chosen, and count them; raise LedgerError if one was not."""
-    store.check_durable(connection)
+    cursor = store.cursor(connection)
+    store.check_durable(cursor)
     position = lock_campaign(connection, campaign_id).position
     moment = store.moment(aware("received_at", received_at))
     rows: list[tuple[Any, ...]] = []
@@ -193,7 +196,8 @@ def write_rewards(
             rows.append((round_id, arm, position, reward, moment))
         if rows and rows[-1][0] == round_id:
             connection.execute(update(rounds).where(rounds.c.id == round_id).values(last_reward=position))
-    store.insert(connection, rewards, ("round_id", "arm", "seq", "reward", "received_at"), rows)
+    store.insert(cursor, rewards, ("round_id", "arm", "seq", "reward", "received_at"), rows)
+    cursor.close()
     move_to(connection, campaign_id, position)
     return RewardCounts(**counts)
 
