@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 from armful.service import _children, _server, _supervisor
 from armful.service._children import Role
@@ -24,11 +25,19 @@ class App:
     """Answers with the id of its process; a request for /slow waits for a file, and the end of the app writes one."""
 
     def __init__(self, folder):
-        self.folder = Path(folder)
+        self.folder, self.is_stopping = Path(folder), False
+        self.state = SimpleNamespace(before_shutdown=lambda: setattr(self, "is_stopping", True))
 
     async def __call__(self, scope, receive, send):
         if scope["type"] == "lifespan":
             await self.lifespan(receive, send)
+            return
+        if scope["path"] == "/events":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            while not self.is_stopping:
+                await send({"type": "http.response.body", "body": b".", "more_body": True})
+                await asyncio.sleep(0.01)
+            await send({"type": "http.response.body", "body": b"end"})
             return
         if scope["path"] == "/slow":
             (self.folder / "slow-began").touch()

@@ -112,6 +112,16 @@ def test_a_request_in_flight_is_answered_and_a_new_one_is_not_taken(start, tmp_p
     assert service.ended() == 0
 
 
+def test_answers_that_do_not_end_by_themselves_are_ended(start):
+    service = start(n_workers=1)
+    with httpx.stream("GET", service.url + "/events", trust_env=False, timeout=PATIENCE_SECONDS) as events:
+        parts = events.iter_raw()
+        assert next(parts).startswith(b".")
+        service.process.send_signal(signal.SIGTERM)
+        assert b"".join(parts).endswith(b".end")
+    assert service.ended() == 0
+
+
 def test_an_interrupt_from_a_terminal_reaches_all_processes_and_harms_none(start):
     service = start()
     os.killpg(service.process.pid, signal.SIGINT)

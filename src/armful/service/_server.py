@@ -85,9 +85,9 @@ class GuardedProtocol(HttpToolsProtocol):
 class _Server(uvicorn.Server):
     """uvicorn, whose signals are handled by the lifeline, and which says when it is ready."""
 
-    def __init__(self, config: uvicorn.Config, lifeline: Lifeline) -> None:
+    def __init__(self, config: uvicorn.Config, lifeline: Lifeline, before_shutdown: Callable[[], None]) -> None:
         super().__init__(config)
-        self._lifeline = lifeline
+        self._lifeline, self._before_shutdown = lifeline, before_shutdown
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -98,6 +98,10 @@ class _Server(uvicorn.Server):
         UVICORN.setLevel(logging.WARNING)
         self._lifeline.ready()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._before_shutdown()
+        await super().shutdown(sockets)
+
 
 class _Starting:
     """An app whose error at the start is kept for a sentence, instead of being logged with its traceback."""
@@ -105,6 +109,12 @@ class _Starting:
     def __init__(self, app: App) -> None:
         self._app = app
         self.error: BaseException | None = None
+
+    def before_shutdown(self) -> None:
+        """Call `app.state.before_shutdown`, if there is one: it ends answers that do not end by themselves."""
+        end = getattr(getattr(self._app, "state", None), "before_shutdown", None)
+        if end is not None:
+            end()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "lifespan":
@@ -138,7 +148,8 @@ def run_worker(lifeline: Lifeline, listening: socket.socket, make_app: Callable[
     listening : socket
         Bound and listening.
     make_app : callable
-        Returns the ASGI application; an error of a user's is reported in a sentence.
+        Returns the ASGI application; an error of a user's is reported in a sentence. Its `state.before_shutdown`, if
+        there is one, is called before requests in flight are waited for.
     """
     configure_logging()
     UVICORN.setLevel(logging.CRITICAL)  # why it cannot start is said in a sentence
@@ -158,7 +169,7 @@ def run_worker(lifeline: Lifeline, listening: socket.socket, make_app: Callable[
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    server = _Server(config, lifeline)
+    server = _Server(config, lifeline, app.before_shutdown)
     lifeline.when_to_end(lambda: setattr(server, "should_exit", True))
     try:
         server.run(sockets=[listening])
