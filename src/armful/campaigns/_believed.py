@@ -1,5 +1,7 @@
 """What the model believes of each feature."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from armful.campaigns._results import Coefficient
@@ -9,15 +11,15 @@ from armful.policies import Policy
 STANDARD_ERRORS = 1.96
 
 
-def coefficients(policy: Policy, names: list[str]) -> list[Coefficient]:
+def coefficients(policy: Policy, names: Sequence[str], *, ready: bool = False) -> list[Coefficient]:
     """Return the coefficient of each feature with an interval of about 95 %, the largest first.
 
     Features are between 0 and `1 / sqrt(d)`, so a coefficient divided by `sqrt(d)` is the change of the reward from the
     lowest to the highest value of the feature. The interval is the estimate plus and minus 1.96 standard errors; that
-    the ridge pulls the estimate to zero is not in it.
+    the ridge pulls the estimate to zero is not in it. Of features that came ready the coefficients are as they are.
     """
     d = policy.n_features
-    scale = 1 / np.sqrt(d)
+    scale = 1.0 if ready else 1 / np.sqrt(d)
     theta = np.asarray(policy.state.theta) * scale
     errors = estimated_noise(policy.state) * policy.state.mean_and_width(np.eye(d))[1] * scale
     order = np.argsort(-np.abs(theta), kind="stable")

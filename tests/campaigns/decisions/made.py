@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from armful import LedgerError
 from armful.campaigns.settings import parse_settings
 from armful.ledger import Ledger, NewDecision, NewRewards
 
@@ -70,7 +71,10 @@ def decision(rng, at, *, k=3, unit=None, key=None, shares=None, window=timedelta
 
 
 def reward(ledger, number, arm, value, at):
-    ledger.add_reward_requests([NewRewards(rewards=[(number, arm, value)], received_at=at, strict=True)])
+    requests = [NewRewards(rewards=[(number, str(arm), value)], received_at=at, strict=True)]
+    (added,) = ledger.add_reward_requests(requests)
+    if isinstance(added, LedgerError):
+        raise added
 
 
 def assert_close(one, other):

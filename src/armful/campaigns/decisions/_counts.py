@@ -25,6 +25,7 @@ COLUMNS = (
     "came",
     "outstanding",
     "by_policy",
+    "explored_arms",
     "capped",
     "predicted",
     "n_predicted",
@@ -81,9 +82,9 @@ class Counts:
             groups=_groups(rows),
         )
 
-    def column(self, name: str) -> FloatArray:
-        """Return one column of the buckets, `(n_buckets,)`."""
-        return self.buckets[:, COLUMNS.index(name)]
+    def total(self, name: str) -> float:
+        """Return the sum of one column over all buckets."""
+        return float(self.buckets[:, COLUMNS.index(name)].sum())
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name."""
@@ -114,6 +115,7 @@ def _buckets(rows: DecisionRows, known: IntArray) -> FloatArray:
     count("came", of_arm[rows.came])
     count("outstanding", of_arm[(block.shares != "no-contact") & ~rows.closed & ~rows.came])
     count("by_policy", of_arm[policy])
+    count("explored_arms", of_arm[block.shares == "explored"])
     count("capped", of_arm[policy & block.capped])
     predicted = known[np.isin(known, np.flatnonzero(policy & np.isfinite(block.predicted)))]
     count("n_predicted", of_arm[predicted])

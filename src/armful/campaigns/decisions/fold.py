@@ -1,15 +1,19 @@
 """`DecisionFold`: the model of a service's decisions, kept up to date segment by segment."""
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Self
 
 import numpy as np
 
+from armful.campaigns.audit import Finding
 from armful.campaigns.decisions._rows import microseconds
 from armful.campaigns.decisions._segments import SIZE, Learning, Segment, index_of, weights_of
 from armful.campaigns.decisions.positions import estimated_weights
+from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.settings import ServiceSettings, Settings
 from armful.checks import FloatArray, IntArray
 from armful.errors import LedgerError
@@ -38,9 +42,12 @@ class DecisionFold:
     ledger : Ledger
     settings : Settings
     n_features : int
+    names : sequence of str, optional
+        The names of the features.
 
     Attributes
     ----------
+    names : tuple of str
     position : int
         The position of the ledger that the fold shows: all rewards and erasures up to it are in it.
     last_round : int
@@ -50,10 +57,17 @@ class DecisionFold:
     weights : ndarray of shape (n_places,)
         The examination weight of each place; empty where all places count the same.
     segments : dict of int to Segment
+    unpublished : bool
+        Whether something has changed since a model of it was published; who publishes sets it to False.
+    findings : list of Finding
+        Of the last audit.
+    audited : float
+        How many rewards were known at that audit.
     """
 
-    def __init__(self, ledger: Ledger, settings: Settings, n_features: int) -> None:
+    def __init__(self, ledger: Ledger, settings: Settings, n_features: int, names: Sequence[str] | None = None) -> None:
         self.ledger, self.settings = ledger, settings
+        self.names = tuple(f"x{i + 1}" for i in range(n_features)) if names is None else tuple(names)
         # The policies that settings can name all learn a RidgeState.
         empty: RidgeState = settings.policy.make(n_features, 0).state.empty()  # type: ignore[assignment]
         self.position, self.last_round = 0, 0
@@ -65,10 +79,31 @@ class DecisionFold:
         self._estimated_from = 0.0
         self._deferred: set[int] = set()
         self._resumed = False
+        self.unpublished = False
+        self.findings: list[Finding] = []
+        self.audited = 0.0
+
+    @classmethod
+    def of(cls, ledger: Ledger, settings: Settings) -> Self:
+        """Return the fold of a campaign, with the features that were frozen, or that come ready.
+
+        Raises
+        ------
+        ValueError
+            If the features are not frozen yet.
+        """
+        recipe = frozen_recipe(ledger, settings)
+        if recipe is None:
+            raise ValueError(f"campaign {settings.name!r} has no features yet: serve it, or choose a round, first")
+        return cls(ledger, settings, recipe.n_features, recipe.names)
 
     @property
     def weights(self) -> FloatArray:
         return self._learning.weights
+
+    def weights_at(self, places: IntArray) -> FloatArray:
+        """Return the examination weight of each place, counted from 0, `(n,)`."""
+        return self._learning.weights_at(places)
 
     @property
     def n_features(self) -> int:
@@ -94,6 +129,7 @@ class DecisionFold:
             changed = set(range(index_of(last) + 1))
             self._fold(changed, last, at, position)
         self.position, self.last_round, self.closed_until = position, last, now
+        self.unpublished |= bool(changed)
         return bool(changed)
 
     @property
@@ -101,7 +137,7 @@ class DecisionFold:
         """What has been learned."""
         empty, discount = self._learning.empty, self.settings.learning.discount
         root, n = empty._sum.root, 0.0
-        for segment in self._in_order():
+        for segment in self.in_order():
             weight = discount ** (self._last() - segment.last)
             root = stacked_root(root, math.sqrt(weight) * segment.root, triangle=True)
             n += weight * segment.n
@@ -111,12 +147,13 @@ class DecisionFold:
     def pending(self) -> FloatArray:
         """At most n_features rows with the Gram matrix of all arms whose reward is outstanding, `(m, n_features)`."""
         root = np.zeros((self.n_features, self.n_features))
-        for segment in self._in_order():
+        for segment in self.in_order():
             if segment.pending.any():
                 root = stacked_root(root, segment.pending, triangle=True)
         return root if root.any() else root[:0]
 
-    def _in_order(self) -> list[Segment]:
+    def in_order(self) -> list[Segment]:
+        """Return the segments, the first decisions first."""
         return [self.segments[index] for index in sorted(self.segments)]
 
     def _last(self) -> int:
@@ -206,8 +243,15 @@ class DecisionFold:
     @property
     def places(self) -> FloatArray:
         """For each place, as in `Counts.places`, over all segments."""
-        each = [segment.counts.places for segment in self._in_order()]
+        each = [segment.counts.places for segment in self.in_order()]
         total = np.zeros((max((len(part) for part in each), default=0), 5))
         for part in each:
             total[: len(part)] += part
         return total
+
+
+def frozen_recipe(ledger: Ledger, settings: Settings) -> FeatureRecipe | None:
+    """Return how the features of a campaign are made; None if that is not frozen yet and they do not come ready."""
+    if ledger.recipe is not None:
+        return FeatureRecipe.from_json(ledger.recipe)
+    return FeatureRecipe.fit(settings.features, ()) if settings.features.ready else None

@@ -43,7 +43,7 @@ def estimated_weights(n: FloatArray, total: FloatArray, squares: FloatArray) -> 
     --------
     >>> n, clicks = np.array([10_000.0, 10_000.0, 10_000.0]), np.array([2_000.0, 1_000.0, 1_050.0])
     >>> estimated_weights(n, clicks, clicks).round(3)
-    array([1.   , 0.514, 0.514])
+    array([1.   , 0.513, 0.513])
     """
     n = checks.floats("n", n)
     if not n.sum() > 0:

@@ -4,7 +4,7 @@ See docs/lift.md for what is estimated, how, and under which assumptions.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -151,8 +151,15 @@ def lift_path(data: LiftData, *, level: float = 0.95, adjust: bool = True, unit:
 def _path(data: LiftData, level: float, adjust: bool, unit: str, against: str) -> Iterator[Lift]:
     checks.probability("level", level)
     checks.one_of("against", against, ("holdout", "no-contact"))
+    yield from lifts_of_moments(moments_by_round(data), level=level, adjust=adjust, unit=unit, against=against)
+
+
+def lifts_of_moments(
+    path: Iterable[Moments], *, level: float, adjust: bool, unit: str, against: str = "holdout"
+) -> Iterator[Lift]:
+    """Yield the lift at each of some looks at growing sums, from the first on at which it can be estimated."""
     first_variance = None
-    for moments in moments_by_round(data):
+    for moments in path:
         found = means(moments, adjust=adjust)
         if found is None:
             continue

@@ -1,0 +1,86 @@
+"""The audit of decisions: segments serve as its rounds."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from armful.campaigns._records import RoundRecord
+from armful.campaigns.audit import Finding, audit
+from armful.campaigns.decisions._rows import DecisionRows, microseconds
+from armful.campaigns.decisions._segments import SIZE
+from armful.campaigns.decisions.fold import DecisionFold
+from armful.ledger import RoundBlock
+from armful.policies import Policy
+from armful.scan._threads import blas_at_one_thread
+
+MOST_SEGMENTS = 12
+"""Segments that are looked at, spread over all that are closed: some 6,000 decisions."""
+
+TITLES = {
+    "cap": "The cap",
+    "shocks": "Noise in common",
+    "drift": "Effects that change",
+    "shape": "Straight lines",
+    "radius": "The radius",
+    "delays": "Late rewards",
+    "leakage": "Columns that know too much",
+}
+
+
+@blas_at_one_thread()
+def audit_decisions(fold: DecisionFold, policy: Policy, now: datetime) -> list[Finding]:
+    """Return what some closed decisions say about each assumption; it reads them from the ledger."""
+    closed = [index for index in sorted(fold.segments) if fold.segments[index].last_close > 0]
+    places = np.unique(np.linspace(0, len(closed) - 1, min(MOST_SEGMENTS, len(closed))).round().astype(int))
+    records = [as_record(fold, closed[place], now) for place in places.tolist()] if closed else []
+    return audit(records, policy, fold.settings, list(fold.names))
+
+
+def as_record(fold: DecisionFold, index: int, now: datetime) -> RoundRecord:
+    """Return the closed decisions of a segment as a round; a person is a unit, or a decision without one."""
+    block = fold.ledger.block(index * SIZE + 1, (index + 1) * SIZE)
+    rows = DecisionRows.of(block, fold.settings, int(microseconds(now.timestamp())))
+    kept = rows.closed
+    began = float(block.chosen_at.min())
+    chosen_at = block.chosen_at[block.of_round][kept]
+    windows = (block.closes_at - block.chosen_at)[block.of_round][kept]
+    policy = np.isin(block.shares[kept], ("chosen", "explored"))
+    exploring = float((block.shares[kept] == "explored").sum() / max(policy.sum(), 1))
+    weights = fold.weights_at(block.positions[kept])
+    return RoundRecord(
+        number=index + 1,
+        chosen_at=datetime.fromtimestamp(began, UTC),
+        closes_at=datetime.fromtimestamp(began + float(windows.max(initial=0.0)), UTC),
+        closed=True,
+        ids=_units(block)[block.of_round][kept],
+        shares=block.shares[kept],
+        features=(block.features[kept] * weights[:, None]).astype(np.float32),
+        rewards=rows.rewards[kept],
+        came=rows.came[kept],
+        received_at=block.received_at[kept] - chosen_at + began,
+        predicted=block.predicted[kept] * weights,
+        bonus=block.bonus[kept] * weights,
+        capped=block.capped[kept],
+        probabilities=block.probabilities[kept],
+        groups={name: labels[kept] for name, labels in block.groups.items()},
+        details={"exploring": exploring},
+    )
+
+
+def as_json(findings: list[Finding]) -> list[dict[str, Any]]:
+    """Return the findings as the summary has them."""
+    return [
+        {
+            "level": "ok" if finding.level == "fine" else "warning",
+            "title": TITLES.get(finding.name, finding.name),
+            "sentence": f"{finding.sentence} {finding.consequence}".strip(),
+            "remedy": finding.repair,
+        }
+        for finding in findings
+    ]
+
+
+def _units(block: RoundBlock) -> Any:
+    pairs = zip(block.numbers.tolist(), block.units, strict=True)
+    return np.array([f"decision {number}" if unit is None else f"unit {unit}" for number, unit in pairs], dtype=np.str_)

@@ -1,0 +1,64 @@
+"""Means over time, from the counts of the segments."""
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from armful.campaigns.decisions._counts import COLUMNS, SHARES, SUMS
+from armful.campaigns.decisions._segments import Segment
+from armful.checks import FloatArray
+
+MOST_POINTS = 200
+STANDARD_ERRORS = 1.96
+
+
+def series(segments: list[Segment]) -> list[dict[str, Any]]:
+    """Return at most `MOST_POINTS` points of equally many decisions each, the last perhaps of fewer."""
+    if not segments:
+        return []
+    buckets = np.concatenate([segment.counts.buckets for segment in segments])
+    begins = np.arange(0, len(buckets), max(1, math.ceil(len(buckets) / MOST_POINTS)))
+    sums = np.add.reduceat(buckets, begins, axis=0)
+    for name, ufunc in (("first_at", np.minimum), ("last_at", np.maximum)):
+        i = COLUMNS.index(name)
+        sums[:, i] = ufunc.reduceat(buckets[:, i], begins)
+    return [_point(dict(zip(COLUMNS, row, strict=True))) for row in sums.tolist()]
+
+
+def mean_of(totals: dict[str, float], share: str) -> dict[str, float | None] | None:
+    """Return the mean reward of a share with an interval of 95 % that allows for decisions whose rewards are alike."""
+    n, total, squares, product, sizes = (totals[f"{share}_{name}"] for name in SUMS)
+    if n == 0:
+        return None
+    mean = total / n
+    variance = max(squares - 2 * mean * product + mean**2 * sizes, 0.0) / n**2
+    error = STANDARD_ERRORS * math.sqrt(variance)
+    known = n > 1 and variance > 0
+    return {"n": n, "mean": mean, "low": mean - error if known else None, "high": mean + error if known else None}
+
+
+def totals_of(segments: list[Segment]) -> dict[str, float]:
+    """Return the sum of each column over all segments."""
+    rows = [segment.counts.buckets.sum(axis=0) for segment in segments]
+    total: FloatArray = np.sum(rows, axis=0) if rows else np.zeros(len(COLUMNS))
+    return dict(zip(COLUMNS, total.tolist(), strict=True))
+
+
+def _point(totals: dict[str, float]) -> dict[str, Any]:
+    by_policy = totals["by_policy"]
+    return {
+        "from": iso(totals["first_at"]),
+        "to": iso(totals["last_at"]),
+        "decisions": int(totals["decisions"]),
+        **{share: mean_of(totals, share) for share in SHARES},
+        "predicted": totals["predicted"] / totals["n_predicted"] if totals["n_predicted"] else None,
+        "exploring": totals["explored_arms"] / by_policy if by_policy else None,
+        "capped": totals["capped"] / by_policy if by_policy else None,
+    }
+
+
+def iso(seconds: float) -> str:
+    """Return a moment in seconds since 1970 in ISO format."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
