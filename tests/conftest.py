@@ -10,10 +10,10 @@ import pytest
 from armful import C2UCB, ArmwiseThompson, CappedC2UCB, CombLinTS, CombLinUCB, EpsilonGreedy, Policy
 from tests import browsers
 
-# On a busy machine a worker of dask takes long to start; one that its nanny gives up is not started again. dask reads
-# this when it is imported, here and in the workers.
-for name in ("CONNECT", "TCP"):
-    os.environ.setdefault(f"DASK_DISTRIBUTED__COMM__TIMEOUTS__{name}", "300s")
+# On a busy machine a worker of dask takes long to start, and a LocalCluster closes the nanny of a killed one for good
+# if the next is not there in time (15 s by default). dask reads this when it is imported, here and in the workers.
+for name in ("COMM__TIMEOUTS__CONNECT", "COMM__TIMEOUTS__TCP", "DEPLOY__LOST_WORKER_TIMEOUT"):
+    os.environ.setdefault(f"DASK_DISTRIBUTED__{name}", "900s")
 
 if sys.platform == "win32":  # these tests play with terminals, process groups, signals and system calls of POSIX
     collect_ignore = [

@@ -24,7 +24,6 @@ from armful.tables import parquet as parquet_tables
 from armful.tables.parquet import ParquetTable
 from armful.testing import ArmsContract
 from armful.testing._expectations import expect_close
-from tests.clusters import RenewedCluster
 from tests.scan.plain import assert_plain
 
 da = pytest.importorskip("dask.array")
@@ -58,14 +57,14 @@ def patient(monkeypatch):
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    cluster = RenewedCluster(lambda: workers(2, tmp_path_factory.mktemp("two")), 2)
-    yield cluster
-    cluster.close()
+    with workers(2, tmp_path_factory.mktemp("two")) as client:
+        yield client
 
 
 @pytest.fixture
 def client(two):
-    return two.ready()
+    two.wait_for_workers(2, timeout=900)
+    return two
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ import pytest
 
 from armful.cluster import _dask_runner as dask_runner
 from armful.experiments import Recipe, connect_cluster, run_cells
-from tests.clusters import RenewedCluster
 from tests.experiments.test_plan import TINY
 
 distributed = pytest.importorskip("distributed")
@@ -69,14 +68,14 @@ def patient(monkeypatch):
 
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory):
-    cluster = RenewedCluster(lambda: local_cluster(tmp_path_factory.mktemp("dask")), 2)
-    yield cluster
-    cluster.close()
+    with local_cluster(tmp_path_factory.mktemp("dask")) as cluster:
+        yield cluster
 
 
 @pytest.fixture
 def local(two_workers):
-    return two_workers.ready()
+    two_workers.wait_for_workers(2, timeout=900)
+    return two_workers
 
 
 @pytest.fixture
