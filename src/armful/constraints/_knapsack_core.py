@@ -109,11 +109,15 @@ def _by_states(problem: Problem, rng: Generator) -> Packing:
         return Packing(chosen, float(problem.scores.sum()), float(problem.scores.sum()), proved=True)
     values, unit = whole_values(problem.scores[paid])
     states = States(values, problem.costs[paid], problem.capacity)
-    proved = states.search(MOST_STATES, problem.late)
-    best = states.chosen()
+    undecided = states.undecided().nonzero()[0]
+    proved = undecided.size <= FEW_ARMS
+    if not proved and (proved := states.search(MOST_STATES, problem.late)):
+        undecided = states.undecided().nonzero()[0]
+    if proved and undecided.size <= FEW_ARMS:
+        best = _any_best(values, problem.costs[paid], problem.capacity, states.taken, undecided, rng)
+    else:
+        best = states.chosen()
     most = float(values[states.taken].sum()) + states.unit * states.left
-    if proved and np.count_nonzero(undecided := states.undecided()) <= FEW_ARMS:
-        best = _any_best(values, problem.costs[paid], problem.capacity, best, np.flatnonzero(undecided), rng)
     chosen[paid[best]] = True
     value = float(problem.scores[chosen].sum())
     bound = value if proved else max(value, float(problem.scores[problem.costs == 0].sum()) + unit * most)
@@ -121,16 +125,19 @@ def _by_states(problem: Problem, rng: Generator) -> Packing:
 
 
 def _any_best(
-    values: IntArray, costs: IntArray, capacity: int, best: Mask, undecided: IntArray, rng: Generator
+    values: IntArray, costs: IntArray, capacity: int, taken: Mask, undecided: IntArray, rng: Generator
 ) -> Mask:
-    """Return, at random, one of all sets that are as good as the best and differ from it in undecided arms alone."""
-    base = best.copy()
+    """Return, at random, one of the best of all sets that differ from those taken in undecided arms alone."""
+    base = taken.copy()
     base[undecided] = False
-    cost = value = np.zeros(1, dtype=np.int64)  # of every set of undecided arms; bit i of its index is arm i
-    for arm in undecided.tolist():
-        cost, value = np.concatenate([cost, cost + costs[arm]]), np.concatenate([value, value + values[arm]])
-    fits = cost <= capacity - int(costs[base].sum())
-    among = np.flatnonzero(fits & (value == values[best & ~base].sum()))
+    cost, value = np.zeros((2, 2**undecided.size), dtype=np.int64)  # of every set; bit i of its index is arm i
+    size = 1
+    for arm_cost, arm_value in zip(costs[undecided].tolist(), values[undecided].tolist(), strict=True):
+        np.add(cost[:size], arm_cost, out=cost[size : 2 * size])
+        np.add(value[:size], arm_value, out=value[size : 2 * size])
+        size *= 2
+    value[cost > capacity - int(costs[base].sum())] = -1
+    among = (value == value.max()).nonzero()[0]
     base[undecided] = (int(rng.choice(among)) >> np.arange(undecided.size)) & 1
     return base
 
