@@ -1,10 +1,13 @@
 """The dashboard in a real Chromium, on made data."""
 
+import json
+import shlex
 from itertools import pairwise
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from armful.service._openapi import document
 from tests import browsers
 from tests.service.dashboard_server import KEY, DashboardServer, open_page
 
@@ -325,3 +328,47 @@ def test_a_campaign_without_any_reward_yet_says_so(browser, serve):
         server.source.pass_time()
         page.wait_for_selector("#reward-plot .scatterlayer .trace")
         page.wait_for_selector("#exploration-plot .scatterlayer .trace")
+
+
+def test_the_page_of_the_interface_shows_every_route_with_a_command_to_copy(browser, serve):
+    described = json.loads(document("front-page"))
+    server = serve(openapi=described)
+    with open_page(browser, f"{server.url}/docs", wait=".operation", permissions=["clipboard-read"]) as page:
+        routes = [(method, path) for path, item in described["paths"].items() for method in item]
+        shown = page.locator(".operation h2").evaluate_all(
+            "(all) => all.map((each) => [...each.children].map((part) => part.textContent))"
+        )
+        assert [tuple(each) for each in shown] == routes
+        decide = page.locator("#post--v1-decisions")
+        for words in ("Idempotency-Key", "candidates", "constraint", "exclude", "model_version", "409"):
+            expect(decide).to_contain_text(words)
+        decide.get_by_role("button", name="Copy").click()
+        expect(page.locator("#announcement")).to_have_text("Copied.")
+        command = shlex.split(page.evaluate("navigator.clipboard.readText()"))
+        example = described["paths"]["/v1/decisions"]["post"]["requestBody"]["content"]["application/json"]["example"]
+        assert command[:4] == ["curl", "-X", "POST", f"{server.url}/v1/decisions"]
+        assert json.loads(command[command.index("-d") + 1]) == example
+        assert "Authorization: Bearer KEY" in command
+        expect(page.locator("#get--v1-decisions-id- pre").first).to_contain_text("/v1/decisions/17'")
+        assert page.evaluate(CONTRAST) == []
+    with open_page(
+        browser, f"{server.url}/docs", wait=".operation", viewport={"width": 390, "height": 844}, color_scheme="dark"
+    ) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate(CONTRAST) == []
+
+
+def test_a_hostile_description_is_shown_as_text(browser, serve):
+    bad = "<img src=x onerror=alert(1)>"
+    loop = {"type": "object", "title": bad, "properties": {"again": {"$ref": "#/components/schemas/Loop"}}}
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Loop"}}}
+    operation = {"summary": bad, "requestBody": {"content": content}, "responses": {"200": {"description": bad}}}
+    described = {
+        "openapi": "3.1.0",
+        "info": {"title": bad, "version": bad, "description": bad},
+        "paths": {f"/{bad}": {"post": operation}},
+        "components": {"schemas": {"Loop": loop}},
+    }
+    with open_page(browser, f"{serve(openapi=described).url}/docs", wait=".operation") as page:
+        expect(page.locator("h1")).to_have_text(bad)
+        assert page.locator("img").count() == 0

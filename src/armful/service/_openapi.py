@@ -45,6 +45,12 @@ def _operations() -> list[dict[str, Any]]:
             "id": "decide",
             "summary": "Choose a set of arms, and store the decision",
             "body": messages.DecisionRequest,
+            "example": {
+                "candidates": [{"id": "a", "features": [0.2, 0.1]}, {"id": "b", "features": [0.4, 0.3]}],
+                "constraint": {"k": 1},
+                "unit": "user-17",
+                "key": "request-4711",
+            },
             "answer": messages.DecisionAnswer,
             "errors": (*_BODY, 409),
             "parameters": [_KEY],
@@ -64,6 +70,7 @@ def _operations() -> list[dict[str, Any]]:
             "id": "reward",
             "summary": "Record rewards of one decision: all of them, or none",
             "body": messages.RewardsRequest,
+            "example": {"rewards": {"a": 1.0}},
             "answer": messages.RewardsAnswer,
             "errors": (*_BODY, 404),
             "parameters": [_DECISION],
@@ -74,6 +81,7 @@ def _operations() -> list[dict[str, Any]]:
             "id": "many_rewards",
             "summary": "Record rewards of many decisions",
             "body": messages.ManyRewardsRequest,
+            "example": {"rewards": [{"decision_id": "17", "id": "a", "reward": 1.0}]},
             "answer": messages.ManyRewardsAnswer,
             "errors": _BODY,
         },
@@ -83,6 +91,7 @@ def _operations() -> list[dict[str, Any]]:
             "id": "put_arms",
             "summary": "Register arms that decisions can name by their ids, or withdraw them",
             "body": messages.ArmsRequest,
+            "example": {"arms": [{"id": "a", "features": [0.2, 0.1]}], "withdraw": ["c"]},
             "answer": messages.ArmsAnswer,
             "errors": _BODY,
         },
@@ -136,7 +145,7 @@ def document(campaign: str) -> bytes:
             responses[str(status)] = {"description": _ERRORS[status], **problem}
         operation: dict[str, Any] = {"operationId": each["id"], "summary": each["summary"], "responses": responses}
         if "body" in each:
-            content = {"application/json": {"schema": schema_of[each["body"]]}}
+            content = {"application/json": {"schema": schema_of[each["body"]], "example": each["example"]}}
             operation["requestBody"] = {"required": True, "content": content}
         if "parameters" in each:
             operation["parameters"] = each["parameters"]

@@ -39,6 +39,7 @@ function paint(id, make, colours) {
   const { traces, layout, label } = make(colours, narrow);
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", label);
+  place.style.height = `${layout.height}px`;
   Plotly.react(place, traces, layout, CONFIG);
 }
 

@@ -21,7 +21,7 @@ export function showCampaign(data, before, now) {
   if (changed("coefficients")) showCoefficients(data);
   if (changed("quotas", "kind")) showQuotas(data);
   if (changed("positions")) showPositions(data);
-  if (changed("last_decisions")) {
+  if (changed("last_decisions", "kind")) {
     show(byId("decisions"), data.kind !== "campaign");
     showDecisions(data.last_decisions ?? []);
   }
@@ -61,7 +61,7 @@ function tilesOf(data, now) {
   const tiles = [];
   if (lift && (lift.value ?? null) !== null) {
     const note = share ? `${signed(lift.value)} per ${data.kind === "campaign" ? "contact" : "arm"}` : interval(lift.low, lift.high, signed);
-    tiles.push({ title: "Lift", value: share ? signed(100 * lift.relative) + " %" : signed(lift.value), note: `${note}, against the holdout`, level: "accent" });
+    tiles.push({ title: "Lift", value: share ? signed(Number((100 * lift.relative).toPrecision(2))) + " %" : signed(lift.value), note: `${note}, against the holdout`, level: "accent" });
   }
   tiles.push({ title: data.kind === "campaign" ? "Rounds" : "Decisions", value: count(data.decisions), note: series.length ? `since ${date(series[0].from)}` : "none yet" });
   tiles.push({ title: "Rewards", value: count(data.rewards), note: `${count(data.outstanding)} outstanding` });

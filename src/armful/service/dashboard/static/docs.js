@@ -1,0 +1,141 @@
+// Shows openapi.json: routes, parameters, schemas, examples and commands to copy.
+import { byId, element, prose, setProse, setText, show } from "./dom.js";
+import { detailOf, fetchWithKey } from "./key.js";
+import { exampleOf, nameOfType, resolve } from "./schema.js";
+
+const METHODS = ["get", "put", "post", "delete", "patch"];
+const DEEPEST = 6;
+
+async function start() {
+  const answer = await fetchWithKey("openapi.json");
+  if (!answer.ok) throw new Error(await detailOf(answer));
+  const document_ = await answer.json();
+  document.title = `${document_.info.title} · armful`;
+  setText(byId("title"), document_.info.title);
+  setText(byId("version"), `HTTP interface · version ${document_.info.version} · OpenAPI ${document_.openapi}`);
+  setProse(byId("description"), document_.info.description ?? "");
+  const all = Object.entries(document_.paths).flatMap(([path, item]) =>
+    METHODS.filter((method) => item[method]).map((method) => ({ path, method, shared: item.parameters ?? [], ...item[method] })));
+  const idOf = ({ method, path }) => `${method}-${path.replace(/[^a-zA-Z0-9]+/g, "-")}`;
+  byId("routes").replaceChildren(...all.map((each) =>
+    element("li", {}, element("a", { href: `#${idOf(each)}` }, methodOf(each.method), element("span", {}, each.path)))));
+  byId("operations").replaceChildren(...all.map((each) => operation(document_, each, idOf(each))));
+  if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+}
+
+const methodOf = (method) => element("span", { class: "method", "data-method": method }, method);
+
+function operation(root, each, id) {
+  const title = `${id}-title`;
+  const parts = [element("h2", { id: title }, methodOf(each.method), element("span", {}, each.path))];
+  if (each.summary) parts.push(element("p", {}, ...prose(`${each.summary}.`.replace(/\.\.$/, "."))));
+  if (each.description) parts.push(element("p", { class: "quiet" }, ...prose(each.description)));
+  const parameters = [...each.shared, ...(each.parameters ?? [])].map((one) => resolve(root, one));
+  if (parameters.length) parts.push(element("h3", {}, "Parameters"), element("ul", { class: "schema" }, ...parameters.map((one) => parameter(root, one))));
+  const [type, body] = Object.entries(resolve(root, each.requestBody ?? {}).content ?? {})[0] ?? [];
+  if (body) parts.push(element("h3", {}, "Body"), element("p", { class: "quiet" }, element("code", {}, type)), schemaOf(root, body.schema));
+  parts.push(element("h3", {}, "Example"), copyable(curl(root, each, parameters, type, body), `${each.method} ${each.path}`));
+  parts.push(element("h3", {}, "Answers"), element("ul", { class: "responses" },
+    ...Object.entries(each.responses ?? {}).map(([status, answer]) => response(root, status, resolve(root, answer)))));
+  return element("section", { class: "operation", id, "aria-labelledby": title }, ...parts);
+}
+
+function parameter(root, { name, in: where, required, schema = {}, description }) {
+  return element("li", {}, element("span", { class: "name" }, name),
+    element("span", { class: "type" }, `${nameOfType(root, schema)}, in the ${where}`), required ? element("span", { class: "needed" }, "required") : null,
+    description ? element("span", { class: "about" }, ...prose(description)) : null);
+}
+
+function response(root, status, answer) {
+  const good = status.startsWith("2");
+  const head = [element("span", { class: "status", "data-good": String(good) }, status), answer.description ?? ""];
+  const [type, content] = Object.entries(answer.content ?? {})[0] ?? [];
+  if (!content?.schema) return element("li", {}, ...head);
+  const example = content.example ?? exampleOf(root, content.schema);
+  return element("li", {}, element("details", { open: good }, element("summary", {}, ...head),
+    element("p", { class: "quiet" }, element("code", {}, type)), schemaOf(root, content.schema),
+    good && type.includes("json") ? element("pre", { tabindex: "0", role: "region", "aria-label": `Example of the answer ${status}` }, JSON.stringify(example, null, 2)) : null));
+}
+
+// The fields of an object as a list, those of objects in it behind a summary.
+function schemaOf(root, schema, depth = 0) {
+  const plain = resolve(root, schema ?? {});
+  const fields = Object.entries(plain.properties ?? {});
+  if (!fields.length) {
+    const some = choicesOf(plain);
+    if (!some) return element("p", { class: "quiet" }, nameOfType(root, schema ?? {}));
+    return element("ul", { class: "schema" }, ...some.map((one) => field(root, "", one, false, depth)));
+  }
+  const required = new Set(plain.required ?? []);
+  return element("ul", { class: "schema" }, ...fields.map(([name, one]) => field(root, name, one, required.has(name), depth)));
+}
+
+const choicesOf = (schema) => schema.anyOf ?? schema.oneOf;
+
+function field(root, name, schema, needed, depth) {
+  const about = schema.description ?? resolve(root, schema).description;
+  const head = [
+    name ? element("span", { class: "name" }, name) : null, element("span", { class: "type" }, nameOfType(root, schema)),
+    needed ? element("span", { class: "needed" }, "required") : null,
+    about ? element("span", { class: "about" }, ...prose(about)) : null,
+  ];
+  const inner = depth < DEEPEST ? innerOf(root, schema) : [];
+  if (!inner.length) return element("li", {}, ...head);
+  const lists = inner.map((one) => schemaOf(root, one, depth + 1));
+  return element("li", {}, element("details", { open: depth < 1 }, element("summary", {}, ...head), ...lists));
+}
+
+// The objects that a field holds: itself, its items, or its choices.
+function innerOf(root, schema) {
+  const plain = resolve(root, schema);
+  if (plain.properties) return [plain];
+  if (plain.items) return innerOf(root, plain.items);
+  return (choicesOf(plain) ?? []).flatMap((one) => innerOf(root, one));
+}
+
+function curl(root, { method, path, security }, parameters, type, body) {
+  const given = (one) => one.example ?? exampleOf(root, one.schema ?? {}, one.name);
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(given(parameters.find((one) => one.name === name) ?? { name })));
+  const query = parameters.filter((one) => one.in === "query" && one.required).map((one) => `${one.name}=${encodeURIComponent(given(one))}`);
+  const address = new URL(`.${filled}${query.length ? `?${query.join("&")}` : ""}`, document.baseURI).href;
+  const lines = [`curl${method === "get" ? "" : ` -X ${method.toUpperCase()}`} ${quoted(address)}`];
+  if (security?.length) lines.push(`-H ${quoted("Authorization: Bearer KEY")}`);
+  if (body) {
+    const example = body.example ?? Object.values(body.examples ?? {})[0]?.value ?? exampleOf(root, body.schema);
+    lines.push(`-H ${quoted(`Content-Type: ${type}`)}`, `-d ${quoted(JSON.stringify(example, null, 2))}`);
+  }
+  return lines.join(" \\\n  ");
+}
+
+const quoted = (text) => `'${String(text).replaceAll("'", "'\\''")}'`;
+
+function copyable(text, label) {
+  const button = element("button", { type: "button", "aria-label": `Copy the example of ${label}` }, "Copy");
+  button.addEventListener("click", async () => {
+    const done = await copy(text);
+    setText(button, done ? "Copied" : "Select it");
+    setText(byId("announcement"), done ? "Copied." : "Copying is not allowed here; select the text.");
+    setTimeout(() => { setText(button, "Copy"); setText(byId("announcement"), ""); }, 2500);
+  });
+  return element("div", { class: "example" }, button, element("pre", { tabindex: "0", role: "region", "aria-label": `Example of ${label}` }, text));
+}
+
+// navigator.clipboard is there on this machine and by HTTPS only.
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.body.appendChild(element("textarea", { class: "hidden" }));
+    area.value = text;
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+start().catch((error) => {
+  setText(byId("trouble"), error instanceof TypeError ? "The server does not answer." : error.message);
+  show(byId("trouble"), true);
+});
