@@ -21,6 +21,7 @@ from armful.service._snapshot import ModelHolder
 from armful.service.options import ServeOptions
 
 Result = TypeVar("Result")
+Submit = Callable[[Callable[[Any], None]], None]
 RETRY = {"retry-after": "1"}
 
 
@@ -47,7 +48,10 @@ class Worker:
         self.candidates = CandidateReader(campaign, self.limits)
         self.models = ModelHolder(self.ledger, self.settings, self.candidates.n_features)
         self.decider = Decider(self.settings, self.limits, self.models, self.now)
-        self._campaign, self._loop, self._waiting = campaign, loop, 0
+        self._campaign, self._loop = campaign, loop
+        self._seconds = self.limits.timeout.total_seconds()
+        self._outbox: list[tuple[Submit, asyncio.Future[Any]]] = []
+        self._waiting: dict[asyncio.Future[Any], float] = {}
         self._commit = GroupCommit(self.ledger, deliver=self._deliver)
         self._note_model()
 
@@ -63,25 +67,28 @@ class Worker:
         added: RewardsAdded = await self._written(partial(self._commit.reward, rewards))
         return added
 
-    async def _written(self, submit: Callable[[Callable[[Any], None]], None]) -> Any:
+    async def _written(self, submit: Submit) -> Any:
+        """Return what became of a request to write; all that come in one turn of the loop are handed over together."""
         future: asyncio.Future[Any] = self._loop.create_future()
+        if not self._outbox:
+            self._loop.call_soon(self._hand_over)
+        self._outbox.append((submit, future))
+        self._waiting[future] = self._loop.time() + self._seconds
         try:
-            submit(partial(_settle, future))
-        except QueueFullError as error:
-            raise ProblemError(503, str(error), RETRY) from None
-        self._waiting += 1
-        try:
-            async with asyncio.timeout(self.limits.timeout.total_seconds()):
-                result = await future
-        except TimeoutError:
-            raise ProblemError(
-                503, "the store did not answer in time: send the request again, with the same key", RETRY
-            ) from None
+            result = await future
         finally:
-            self._waiting -= 1
+            del self._waiting[future]
         if isinstance(result, Exception):
             raise result
         return result
+
+    def _hand_over(self) -> None:
+        outbox, self._outbox = self._outbox, []
+        for submit, future in outbox:
+            try:
+                submit(partial(_settle, future))
+            except QueueFullError as error:
+                _settle(future, ProblemError(503, str(error), RETRY))
 
     def _deliver(self, pairs: list[tuple[Callable[[Any], None], Any]]) -> None:
         """Pass the answers of one transaction to the loop; called by the thread that writes."""
@@ -91,19 +98,34 @@ class Worker:
     def _settle_all(self, pairs: list[tuple[Callable[[Any], None], Any]]) -> None:
         for done, result in pairs:
             done(result)
-        self.metrics.waiting.set(max(0, self._waiting - len(pairs)))
+        self.metrics.waiting.set(len(self._waiting) - len(pairs))
+
+    def _give_up(self) -> None:
+        """Answer those who have waited for the store for too long."""
+        now = self._loop.time()
+        for future, deadline in list(self._waiting.items()):
+            if deadline > now:
+                break  # the others came later
+            sentence = "the store did not answer in time: send the request again, with the same key"
+            _settle(future, ProblemError(503, sentence, RETRY))
 
     # -- reading -------------------------------------------------------------------------------------
 
     async def read(self, query: Callable[..., Result], *arguments: Any) -> Result:
         """Return what a method of the ledger returns, called in a thread; raise a problem if it takes too long."""
         try:
-            async with asyncio.timeout(self.limits.timeout.total_seconds()):
+            async with asyncio.timeout(self._seconds):
                 return await asyncio.to_thread(query, *arguments)
         except TimeoutError:
             raise ProblemError(503, "the store did not answer in time: try again later", RETRY) from None
 
     # -- what changes --------------------------------------------------------------------------------
+
+    async def watch(self) -> None:
+        """Answer those who have waited for the store for too long, until cancelled."""
+        while True:
+            await asyncio.sleep(min(1.0, self._seconds / 4))
+            self._give_up()
 
     async def poll(self) -> None:
         """Take newer models and registered arms as they come, until cancelled."""

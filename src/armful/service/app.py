@@ -45,12 +45,13 @@ def create_app(name: str, *, options: ServeOptions | None = None) -> Starlette:
             return Worker(Campaign.open(name, name=options.campaign, now=options.now), options, loop)
 
         worker = app.state.worker = await asyncio.to_thread(start)
-        polling = asyncio.create_task(worker.poll())
+        tasks = [asyncio.create_task(each) for each in (worker.poll(), worker.watch())]
         try:
             yield
         finally:
-            polling.cancel()
-            await asyncio.gather(polling, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.to_thread(worker.close)
 
     app = Starlette(
