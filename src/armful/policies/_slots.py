@@ -95,7 +95,8 @@ class Slots:
         ordered = np.sort(values)
         first = values.size - ordered.searchsorted(own, side="right")
         end = values.size - ordered.searchsorted(own, side="left")
-        ranked = (self._total(end) - self._total(first)) / np.maximum(end - first, 1)
+        totals = self._totals
+        ranked: FloatArray = (totals[end] - totals[first]) / np.maximum(end - first, 1)
         return ranked if not self.required.size else np.where(self._is_free(indices), ranked, 1.0)
 
     def weights_of(self, chosen: IntArray, n_arms: int) -> FloatArray:
@@ -128,10 +129,12 @@ class Slots:
     @cached_property
     def _above_least(self) -> FloatArray:
         """What the arms of the first k ranks have above it, `(k,)`."""
-        return np.diff(self._total(np.arange(self.k + 1))) - self._least
+        return np.diff(self._totals[: self.k + 1]) - self._least
 
-    def _total(self, m: IntArray) -> FloatArray:
-        """Return the sum of the probabilities of the first m ranks."""
+    @cached_property
+    def _totals(self) -> FloatArray:
+        """The sum of the probabilities of the first m ranks, for all m, `(n_free + 1,)`."""
+        m = np.arange(self.n_free + 1)
         return (1 - self.more) * self._total_at(m, self.few) + self.more * self._total_at(m, self.few + 1)
 
     def _total_at(self, m: IntArray, b: int) -> FloatArray:

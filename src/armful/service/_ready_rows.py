@@ -1,6 +1,8 @@
 """Ready features of candidates, used as they are."""
 
+import struct
 from collections.abc import Callable, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -32,16 +34,23 @@ def ready_rows(
     if with_columns:
         refuse_unknown(with_columns)
         rows = [_row(arm, names) for arm in arms]
-    try:
-        X = np.array(rows)
-        good = X.shape == (len(arms), len(names)) and X.dtype.kind in "fiub" and (np.abs(X) <= LARGEST_READY).all()
-    except (ValueError, OverflowError):  # rows of several lengths, or numbers of very many digits
-        good = False
-    if not good:
+    X = _as_array(rows, len(names))
+    if X is None or not (np.abs(X) <= LARGEST_READY).all():
         for arm, row in zip(arms, rows, strict=True):
             _refuse_row(arm, row, names)
         X = np.array(rows, dtype=np.float64).reshape(len(arms), len(names))
     return X.astype(np.float32)
+
+
+def _as_array(rows: Sequence[Any], width: int) -> NDArray[np.float64] | None:
+    """Return rows of numbers as an array; None if they are not all numbers, or of other lengths."""
+    try:
+        if not {width}.issuperset(map(len, rows)):
+            return None
+        numbers = struct.pack(f"{len(rows) * width}d", *chain.from_iterable(rows))  # faster than numpy's own ways
+        return np.frombuffer(numbers, np.float64).reshape(-1, width)
+    except (TypeError, OverflowError, struct.error):  # values that are no numbers, or of very many digits
+        return None
 
 
 def _row(arm: RawArm, names: Sequence[str]) -> Any:
