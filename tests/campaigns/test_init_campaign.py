@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from armful.campaigns import init as _init_campaign
 from armful.campaigns.features import FeatureRecipe
-from armful.campaigns.init import init_campaign
+from armful.campaigns.init import _writing, init_campaign
 from armful.campaigns.settings import parse_settings, read_settings
 from armful.errors import FileFormatError
 
@@ -232,7 +232,7 @@ def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path, source, monkeypatch
 
     if there:
         (tmp_path / "autumn").mkdir()
-    monkeypatch.setattr(_init_campaign, "write_bytes", full)
+    monkeypatch.setattr(_writing, "write_bytes", full)
     with pytest.raises(OSError, match="No space left"):
         init_campaign(tmp_path / "autumn", source)
     assert sorted(os.listdir(tmp_path)) == ["autumn"] * there + ["customers.csv"]
@@ -240,12 +240,12 @@ def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path, source, monkeypatch
 
 
 def test_of_two_at_once_one_writes_and_the_other_says_so(tmp_path, source, monkeypatch):
-    def write(folder, path, text, original=_init_campaign._write):
+    def write(folder, path, text, original=_writing.write_settings):
         folder.mkdir()
         path.write_text("of the other")
         original(folder, path, text)
 
-    monkeypatch.setattr(_init_campaign, "_write", write)
+    monkeypatch.setattr(_init_campaign, "write_settings", write)
     with pytest.raises(FileExistsError, match="is there already, and it is not overwritten"):
         init_campaign(tmp_path / "autumn", source)
     assert (tmp_path / "autumn" / "campaign.toml").read_text() == "of the other"

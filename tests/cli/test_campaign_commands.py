@@ -67,6 +67,27 @@ def test_check_says_that_settings_are_valid_and_what_they_are(begun):
     assert begun.works("check", "autumn", "--json").json["k"] == 20
 
 
+def test_a_service_is_begun_from_features_or_a_file_and_checked(armful, tmp_path):
+    done = armful.works("init", "shop", "--kind", "service", "--features", "20", "--k", "3")
+    assert "20 ready features" in done.stdout
+    assert last_line(done) == "next: armful check shop"
+    done = armful.works("check", "shop")
+    for words in ("items in a slate", "20: x1, x2, x3, ...", "2 % of each slate at random", "every 30 seconds"):
+        assert words in done.stdout
+    assert last_line(done) == "next: armful serve shop"
+    write_customers(tmp_path / "items.csv")
+    options = ["--kind", "service", "--from", "items.csv", "--id", "customer_id", "--context", "region"]
+    done = armful.works("init", "other", *options)
+    assert "context, which comes once with a request: region" in done.stdout
+    path = tmp_path / "other" / "campaign.toml"
+    weights = "[1.0, 0.5, 0.4, 0.3, 0.2]"
+    path.write_text(path.read_text().replace("[service]\n", f"[service]\npositions = {weights}\n"))
+    assert "looked at with the weights 1, 0.5, 0.4, 0.3, 0.2" in armful.works("check", "other").stdout
+    found = armful.works("check", "other", "--json").json["service"]
+    assert [found["context"], found["positions"]] == [["region"], [1.0, 0.5, 0.4, 0.3, 0.2]]
+    assert found["update_every_seconds"] == 30
+
+
 def test_check_lists_every_mistake_with_its_line(begun, tmp_path):
     path = tmp_path / "autumn" / "campaign.toml"
     path.write_text(path.read_text().replace("k = 20", "k = 0").replace('window = "14 days"', 'windw = "14 days"'))
@@ -228,6 +249,11 @@ NOT_A_DATE = "--now takes a date like 2026-03-01"
         (["init", "new", "--from", "empty.csv"], "empty.csv"),
         (["init", "outcomes.csv", "--from", "customers.csv"], "is a file"),
         (["init", "new", "--from", "customers.csv", "--k", "0"], "k must be"),
+        (["init", "new"], "give your customers by --from FILE"),
+        (["init", "new", "--kind", "servce"], "--kind is campaign or service, got 'servce'"),
+        (["init", "new", "--kind", "service"], "give items or past impressions by --from FILE, or ready features by"),
+        (["init", "new", "--from", "customers.csv", "--features", "3"], "--features is for --kind service"),
+        (["init", "new", "--from", "customers.csv", "--context", "region"], "--context is for --kind service"),
         (["check", "missing"], "does not exist; `armful init missing"),
         (["plan", "missing"], "does not exist; `armful init missing"),
         (["choose", "missing", "customers.csv"], "does not exist; `armful init missing"),

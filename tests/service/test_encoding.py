@@ -11,7 +11,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler
 
-from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.features import FeatureRecipe, _size
 from armful.campaigns.settings import (
     ChooseSettings,
     ColumnSettings,
@@ -23,7 +23,6 @@ from armful.campaigns.settings import (
     ServiceSettings,
     Settings,
 )
-from armful.service import encoding
 from armful.service.encoding import Encoder
 
 ORDER = ("low", "middle", "high")
@@ -382,7 +381,7 @@ def test_without_a_recipe_nothing_but_ready_features_can_be_encoded():
 
 
 def test_too_many_features_are_refused_with_what_makes_them(recipe, monkeypatch):
-    monkeypatch.setattr(encoding, "MOST_FEATURES", 20)
+    monkeypatch.setattr(_size, "MOST_FEATURES", 20)
     with pytest.raises(
         ValueError, match=r"the columns make 2\d features, and a service can use 20; most come from "
     ) as caught:

@@ -3,7 +3,7 @@
 import pytest
 
 from armful.campaigns import Campaign
-from armful.service import encoding
+from armful.campaigns.features import _size
 from armful.service._preparing import frozen_recipe
 
 TOP = """\
@@ -65,7 +65,7 @@ def test_ready_features_are_frozen_too(opened):
     ],
 )
 def test_what_cannot_be_served_is_not_frozen(opened, monkeypatch, text, sentence):
-    monkeypatch.setattr(encoding, "MOST_FEATURES", 5)
+    monkeypatch.setattr(_size, "MOST_FEATURES", 5)
     with opened(text) as campaign:
         with pytest.raises(ValueError) as caught:
             frozen_recipe(campaign)

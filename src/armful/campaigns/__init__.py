@@ -7,7 +7,7 @@ from armful.campaigns.audit import Finding
 from armful.campaigns.campaign import Campaign
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.holdout import share_of
-from armful.campaigns.init import InitResult, init_campaign
+from armful.campaigns.init import InitResult, init_campaign, init_service
 from armful.campaigns.lift import Lift, LiftData, estimate_lift, lift_data
 from armful.campaigns.planning import PlanResult, make_plan
 from armful.campaigns.settings import Settings, read_settings
@@ -30,6 +30,7 @@ __all__ = [
     "Status",
     "estimate_lift",
     "init_campaign",
+    "init_service",
     "lift_data",
     "make_plan",
     "read_settings",

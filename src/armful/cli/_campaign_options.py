@@ -19,12 +19,21 @@ NewFolder = Annotated[Path, _argument("NAME", "The folder to make for the campai
 Customers = Annotated[Path, _argument("FILE", "Your customers as they are now: CSV, Parquet or a folder of Parquet.")]
 OutcomesFile = Annotated[Path, _argument("FILE", "Outcomes: a CSV or Parquet file, one row for each.")]
 
-Source = Annotated[Path, _option("--from", "FILE", "Your customers: a CSV or Parquet file, one row for each.")]
+Source = Annotated[Path | None, _option("--from", "FILE", "Your customers: a CSV or Parquet file, one row for each.")]
+Kind = Annotated[
+    str, typer.Option("--kind", metavar="KIND", help="campaign: rounds of contacts; service: slates on request.")
+]
+Context = Annotated[
+    str | None, _option("--context", "COLUMNS", "For a service: columns that come once with a request, like a,b.")
+]
+ReadyFeatures = Annotated[
+    int | None, _option("--features", "N", "For a service without a file: how many numbers each candidate brings.")
+]
 IdColumn = Annotated[str | None, _option("--id", "COLUMN", "The column with the customers' ids.")]
 Reward = Annotated[str | None, _option("--reward", "COLUMN", "The column with the outcome, like bought.")]
 RoundColumn = Annotated[str | None, _option("--round", "COLUMN", "The column with the number of the round.")]
 TimeColumn = Annotated[str | None, _option("--time", "COLUMN", "The column that says when it happened.")]
-K = Annotated[int | None, _option("--k", "N", "How many customers a round contacts.")]
+K = Annotated[int | None, _option("--k", "N", "How many customers a round contacts, or items a slate has.")]
 Delimiter = Annotated[str | None, _option("--delimiter", "CHARACTER", "What separates the columns of a CSV file.")]
 Rounds = Annotated[int, typer.Option("--rounds", metavar="N", help="How many rounds are planned.", min=1)]
 Every = Annotated[float, typer.Option("--every", metavar="DAYS", help="Days from one round to the next.", min=0.01)]

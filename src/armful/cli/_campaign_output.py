@@ -19,6 +19,7 @@ from armful.campaigns._results import as_json as jsonable
 from armful.campaigns.init import InitResult
 from armful.campaigns.lift import Lift
 from armful.campaigns.planning._records import PlanResult
+from armful.campaigns.settings import ServiceSettings
 from armful.campaigns.settings._toml_text import without_password
 from armful.cli._printing import count, date, draw, number, percent, printable, rounds, window
 
@@ -65,11 +66,27 @@ def _(settings: Settings) -> dict[str, Any]:
         "rest": settings.choose.rest,
         "quotas": [quota.column for quota in settings.choose.quotas],
         "columns": {column.name: column.kind for column in settings.features.columns},
+        "ready": settings.features.ready,
         "left_out": settings.features.leave_out,
         "policy": settings.policy.kind,
         "reward": settings.outcomes.reward,
         "window_days": settings.outcomes.window.total_seconds() / 86400,
         "holdout": settings.holdout.share,
+        "service": None if settings.service is None else _service_fields(settings.service),
+    }
+
+
+def _service_fields(service: ServiceSettings) -> dict[str, Any]:
+    return {
+        "update_every_seconds": service.update_every.total_seconds(),
+        "explore": service.explore,
+        "draws": service.draws,
+        "context": service.context,
+        "positions": service.positions,
+        "largest_body": service.largest_body,
+        "most_arms": service.most_arms,
+        "rate": service.rate,
+        "timeout_seconds": service.timeout.total_seconds(),
     }
 
 
@@ -117,18 +134,43 @@ def _(report: Path) -> None:
 def _(settings: Settings) -> None:
     choose, outcomes, holdout = settings.choose, settings.outcomes, settings.holdout
     typer.echo(f"the settings of {printable(settings.name)} are valid")
-    kinds = [column.kind for column in settings.features.columns]
-    rows = {
-        "contacts in a round": f"{choose.k:,}",
-        "rest after a contact": count(choose.rest, "round"),
-        "quotas": ", ".join(quota.column for quota in choose.quotas) or "none",
-        "columns used": ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)),
-        "columns left out": ", ".join(settings.features.leave_out) or "none",
+    features, service = settings.features, settings.service
+    kinds = [column.kind for column in features.columns]
+    rows = {"contacts in a round": f"{choose.k:,}", "rest after a contact": count(choose.rest, "round")}
+    if service is not None:
+        rows = {"items in a slate": f"{choose.k:,}"}
+    rows["quotas"] = ", ".join(quota.column for quota in choose.quotas) or "none"
+    if features.ready:
+        more = ", ..." * (len(features.ready) > 3)
+        rows["ready features"] = f"{len(features.ready)}: {', '.join(features.ready[:3])}{more}"
+    else:
+        rows["columns used"] = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+    people = "people" if service is None else "units"
+    rows |= {
+        "columns left out": ", ".join(features.leave_out) or "none",
         "policy": settings.policy.kind,
         "outcome": f"column {outcomes.reward}, within {window(outcomes.window)}",
-        "holdout": f"{percent(holdout.share)} of people, by the rule {holdout.rule}",
+        "holdout": f"{percent(holdout.share)} of {people}, by the rule {holdout.rule}",
     }
+    if service is not None:
+        rows |= _service_rows(service)
     draw(["setting", "value"], list(rows.items()), numbers=False)
+
+
+def _service_rows(service: ServiceSettings) -> dict[str, str]:
+    """Return the table `[service]` in words."""
+    places = "estimated" if service.positions == "estimate" else "every place the same"
+    if isinstance(service.positions, tuple):
+        places = "looked at with the weights " + ", ".join(f"{weight:g}" for weight in service.positions)
+    return {
+        "new model": f"every {window(service.update_every)}",
+        "exploration": f"{100 * service.explore:g} % of each slate at random",
+        "context": ", ".join(service.context) or "none",
+        "places": places,
+        "largest request": f"{service.most_arms:,} arms, {service.largest_body:,} bytes",
+        "requests": "no limit" if not service.rate else f"{service.rate:g} per second and key",
+        "time to arrive": window(service.timeout),
+    }
 
 
 @summary.register

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
 def init(
     name: options.NewFolder,
-    source: options.Source,
+    source: options.Source = None,
+    kind: options.Kind = "campaign",
     id_column: options.IdColumn = None,
     reward: options.Reward = None,
     k: options.K = None,
+    context: options.Context = None,
+    features: options.ReadyFeatures = None,
     delimiter: options.Delimiter = None,
     as_json: options.Json = False,
 ) -> None:
@@ -35,12 +38,29 @@ def init(
     column is used and how many customers a round contacts. What is not given
     here is guessed and explained: change what is wrong. Nothing is overwritten.
 
+    With --kind service the settings are those of a service that decides
+    slates on request: FILE then has items, or past impressions.
+
     Example: armful init autumn --from customers.csv
     """
     with _work():
-        from armful.campaigns.init import init_campaign  # noqa: PLC0415
+        from armful.campaigns.init import init_campaign, init_service  # noqa: PLC0415
 
-        done = init_campaign(name, source, id=id_column, reward=reward, k=k, delimiter=delimiter)
+        if kind not in ("campaign", "service"):
+            raise ValueError(f"--kind is campaign or service, got {kind!r}")
+        if kind == "service":
+            columns = [] if context is None else [each.strip() for each in context.split(",") if each.strip()]
+            if source is None and features is None:
+                raise ValueError("give items or past impressions by --from FILE, or ready features by --features N")
+            done = init_service(
+                name, source, features=features, context=columns, id=id_column, reward=reward, k=k, delimiter=delimiter
+            )
+        else:
+            if context is not None or features is not None:
+                raise ValueError(f"{'--features' if context is None else '--context'} is for --kind service")
+            if source is None:
+                raise ValueError("give your customers by --from FILE")
+            done = init_campaign(name, source, id=id_column, reward=reward, k=k, delimiter=delimiter)
         _tell(done, as_json, "check", str(name))
 
 
@@ -60,7 +80,7 @@ def check(name: options.Name, which: options.Which = None, as_json: options.Json
                 settings = campaign.settings
         else:
             settings = read_settings(Path(name, "campaign.toml"))
-        _tell(settings, as_json, "plan", name, which=which)
+        _tell(settings, as_json, "plan" if settings.service is None else "serve", name, which=which)
 
 
 def plan(

@@ -1,9 +1,9 @@
 """What a campaign needs before its first decision."""
 
 from armful.campaigns import Campaign, FeatureRecipe
+from armful.campaigns.features._size import refuse_too_many
 from armful.campaigns.rounds._customers import fit_recipe
 from armful.campaigns.settings import unservable
-from armful.service.encoding import refuse_too_many
 
 
 def frozen_recipe(campaign: Campaign) -> FeatureRecipe:

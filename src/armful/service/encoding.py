@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.features._numbers import Ready
+from armful.campaigns.features._size import refuse_too_many
 from armful.campaigns.settings import ServiceSettings, Settings
 from armful.campaigns.settings._checking import did_you_mean
 from armful.service._column_encoders import Column, Place, column_encoders, refuse_value
@@ -16,8 +17,6 @@ from armful.service._ready_rows import features_of, ready_rows
 from armful.service._values import RawArm, as_number, as_text, shown
 
 Features = NDArray[np.float32]
-MOST_FEATURES = 1000
-"""A choice from 100 candidates takes some 20 ms with so many features, and the model 8 MB."""
 NO_GROUP = "(none)"
 _columns_of = attrgetter("columns")
 
@@ -286,23 +285,6 @@ class _Side:
                 encoder.write(columns, X)
         except (ValueError, TypeError, ArithmeticError) as error:
             raise ValueError(f"{who}: {error}") from None
-
-
-def refuse_too_many(recipe: FeatureRecipe) -> None:
-    """Raise ValueError if a recipe makes more features than can be served, and say where most of them come from."""
-    if recipe.n_features <= MOST_FEATURES:
-        return
-    many = f"{recipe.n_features:,} features, and a service can use {MOST_FEATURES:,}"
-    if isinstance(recipe.parts[0], Ready):
-        raise ValueError(f"features.ready has {many}: leave out those that tell least, or use fewer directions of them")
-    widths = {part.columns[0]: len(part.names) for part in recipe.parts}
-    pairs = {f"{a} \N{MULTIPLICATION SIGN} {b}": widths[a] * widths[b] for a, b in recipe.interactions}
-    largest = sorted({**widths, **pairs}.items(), key=lambda item: -item[1])[:3]
-    shares = ", ".join(f"{name} ({n:,})" for name, n in largest)
-    raise ValueError(
-        f"the columns make {many}; most come from {shares}: leave columns out of features.columns or "
-        "service.context, list fewer pairs in features.interactions, or lower at_most of categories"
-    )
 
 
 def _crossed_features(recipe: FeatureRecipe) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,51 +1,19 @@
 """The beginning of a campaign: a look at the customers, and a first `campaign.toml`."""
 
-import os
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from armful import checks
-from armful.campaigns._results import Result
 from armful.campaigns.init._delimiter import guess_delimiter, is_csv
-from armful.campaigns.init._guessing import ColumnGuess, changes_rarely, guess_column, leaks
-from armful.campaigns.init._profiles import FileProfile, profile_file
-from armful.campaigns.init._roles import (
-    RewardGuess,
-    check_id,
-    guess_id,
-    guess_k,
-    guess_quota,
-    guess_reward,
-    reward_numbers,
-)
+from armful.campaigns.init._guessing import changes_rarely
+from armful.campaigns.init._profiles import profile_file
+from armful.campaigns.init._roles import check_id, guess_columns, guess_id, guess_k, guess_quota, guess_reward
+from armful.campaigns.init._service import init_service
 from armful.campaigns.init._template import Guess, campaign_toml
-from armful.campaigns.settings import FILE_NAME, parse_settings
-from armful.errors import with_message
-from armful.files._atomic_file import write_bytes
+from armful.campaigns.init._words import columns_as_words, listed, separated
+from armful.campaigns.init._writing import InitResult, name_of, new_settings, relative, write_settings
+from armful.campaigns.settings import parse_settings
 
-MOST_NAMES = 8
-"""Columns that one line names."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class InitResult(Result):
-    """A new campaign.
-
-    Attributes
-    ----------
-    path : Path
-        The settings that were written.
-    explanations : list of str
-        What was guessed and why, a line each.
-    questions : list of str
-        What the user should decide, a line each.
-    """
-
-    path: Path
-    explanations: list[str]
-    questions: list[str]
+__all__ = ["InitResult", "init_campaign", "init_service"]
 
 
 def init_campaign(
@@ -107,11 +75,7 @@ def init_campaign(
     cap = 1: right for yes or no, 1 or 0; for amounts, a number that no mean reward exceeds
     """
     folder, source = Path(folder), Path(source)
-    path = folder / FILE_NAME
-    if os.path.lexists(path):
-        raise FileExistsError(f"{path} is there already, and it is not overwritten: edit it, or give another folder")
-    if os.path.lexists(folder) and not folder.is_dir():
-        raise FileExistsError(f"{folder} is a file, and a campaign needs a folder: give another name")
+    path = new_settings(folder)
     if k is not None:
         checks.count("k", k)
     delimiter = delimiter or (guess_delimiter(source) if is_csv(source) else ",")
@@ -123,10 +87,10 @@ def init_campaign(
     if reward == id:
         raise ValueError(f"the reward must be another column than the id, got {id!r} for both")
     rewards = guess_reward(profile, id, reward)
-    columns = _columns(profile, id, rewards)
+    columns = guess_columns(profile, id, rewards)
     guess = Guess(
-        name=name or _name_of(folder),
-        source=_relative(source, folder),
+        name=name or name_of(folder),
+        source=relative(source, folder),
         delimiter=delimiter,
         n_rows=profile.n_rows,
         id=id,
@@ -136,47 +100,19 @@ def init_campaign(
         quota=guess_quota(columns),
     )
     if all(column.settings is None for column in columns):
-        raise ValueError(f"{source} has no column that can be a feature: {_listed(columns, with_reasons=True)}")
+        raise ValueError(f"{source} has no column that can be a feature: {listed(columns, with_reasons=True)}")
     text = campaign_toml(guess)
     parse_settings(text, folder, where=str(path))  # what is written is valid
-    _write(folder, path, text)
+    write_settings(folder, path, text)
     return InitResult(path=path, explanations=_explanations(guess, k), questions=_questions(guess, reward))
 
 
-def _columns(profile: FileProfile, id: str, reward: RewardGuess) -> list[ColumnGuess]:
-    """Return the guesses for all columns but the id; those that tell the reward are left out."""
-    columns = {column.name: column for column in profile.columns if column.name != id}
-    target = reward_numbers(columns[reward.name]) if reward.in_file else None
-    guesses = []
-    for column in columns.values():
-        guess = guess_column(column)
-        if column.name == reward.name:
-            guess = ColumnGuess(profile=column, settings=None, why="it is the reward")
-        elif guess.settings is not None and target is not None and leaks(column, target):
-            question = (
-                f"is {column.name} known before a contact? It nearly tells {reward.name}, so it is left out; if it is, "
-                "move it from leave_out to features.columns"
-            )
-            guess = replace(guess, settings=None, why=f"it nearly tells {reward.name}", question=question)
-        guesses.append(guess)
-    return guesses
-
-
 def _explanations(guess: Guess, k: int | None) -> list[str]:
-    used = [column for column in guess.columns if column.settings is not None]
     lines = [
-        f"{guess.n_rows:,} rows with {len(guess.columns) + 1} columns" + _separated(guess.delimiter),
+        f"{guess.n_rows:,} rows with {len(guess.columns) + 1} columns" + separated(guess.delimiter),
         f"id: {guess.id}, which differs in every row",
     ]
-    words = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts, by their words"}
-    for kind, word in words.items():
-        of_kind = [column for column in used if column.settings and column.settings.kind == kind]
-        plain = [column for column in of_kind if column.settings and not column.settings.log]
-        logs = [column for column in of_kind if column.settings and column.settings.log]
-        lines += [f"{word}: {_listed(plain)}"] if plain else []
-        lines += [f"{word} by their logarithm, since they are very skewed: {_listed(logs)}"] if logs else []
-    left_out = [column for column in guess.columns if column.settings is None]
-    lines += [f"left out: {_listed(left_out, with_reasons=True)}"] if left_out else []
+    lines += columns_as_words(guess.columns)
     lines += [] if k else [f"k = {guess.k:,} contacts in a round: a tenth of the customers, at most 1,000"]
     lines.append(f"cap = {guess.reward.cap:g}: {guess.reward.why}")
     return lines
@@ -198,60 +134,7 @@ def _questions(guess: Guess, reward: str | None) -> list[str]:
     rare = [column for column in guess.columns if column.settings is not None and changes_rarely(column.profile)]
     if rare:
         questions.append(
-            f"do these tell the time more than the customer: {_listed(rare)}? They hardly change from row to row; if "
+            f"do these tell the time more than the customer: {listed(rare)}? They hardly change from row to row; if "
             "so, move them to leave_out"
         )
     return questions
-
-
-def _separated(delimiter: str) -> str:
-    return "" if delimiter == "," else f" separated by {'tabs' if delimiter == chr(9) else repr(delimiter)}"
-
-
-def _listed(columns: Sequence[ColumnGuess], *, with_reasons: bool = False) -> str:
-    shown = [f"{column.name} ({column.why})" if with_reasons else column.name for column in columns[:MOST_NAMES]]
-    more = len(columns) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _name_of(folder: Path) -> str:
-    name = Path(os.path.abspath(folder)).name
-    return name if name.strip() and name.isprintable() and len(name) <= 200 else "campaign"
-
-
-def _relative(source: Path, folder: Path) -> str:
-    """Return the file as seen from the folder; as it is if it is absolute."""
-    if source.is_absolute():
-        return source.as_posix()
-    there = Path(os.path.realpath(source.parent)) / source.name
-    try:
-        return Path(os.path.relpath(there, os.path.realpath(folder))).as_posix()
-    except ValueError:  # on another drive of Windows
-        return there.as_posix()
-
-
-def _write(folder: Path, path: Path, text: str) -> None:
-    """Make the folder and write the file; on failure nothing is left."""
-    is_new = not folder.is_dir()
-    try:
-        folder.mkdir(exist_ok=True)
-    except FileNotFoundError as error:
-        raise with_message(error, f"there is no folder {folder.parent} to make {folder.name} in") from None
-    except PermissionError as error:
-        raise with_message(error, f"no permission to make {folder}: give another folder") from None
-    created = False
-    try:
-        with suppress(PermissionError):  # write_bytes says it in a sentence
-            path.open("xb").close()  # so that of two commands at once only one goes on
-            created = True
-        write_bytes(path, text.encode())
-    except BaseException as error:
-        if created:
-            with suppress(OSError):
-                path.unlink()
-        if is_new:
-            with suppress(OSError):
-                folder.rmdir()
-        if isinstance(error, FileExistsError):
-            raise FileExistsError(f"{path} is there already, and it is not overwritten") from None
-        raise

@@ -4,6 +4,13 @@ import re
 
 _IDS = {"id", "uuid", "guid", "key", "number", "no", "nr", "email", "mail", "msisdn", "iban", "hash"}
 _PEOPLE = ("customer", "client", "user", "person", "member", "account", "contact", "subscriber", "household")
+_ITEMS = (
+    *("arm", "item", "product", "article", "sku", "ad", "creative", "banner", "offer", "content", "video", "movie"),
+    *("song", "track", "document", "doc", "page", "listing", "post", "news", "story", "recipe", "option", "variant"),
+)
+_PLACES = {"position", "rank", "slot", "place", "index"}
+_TIMES = {"time", "timestamp", "ts", "datetime", "date", "hour", "minute"}
+_BESIDE_TIMES = {"shown", "served", "event", "request", "impression", "created", "logged", "at", "utc"}
 _AFTERWARDS = (
     *("reward", "target", "label", "y", "converted", "conversion", "response", "responded", "outcome", "result"),
     *("bought", "purchased", "purchase", "ordered", "sold", "sale", "subscribed", "redeemed", "redemption"),
@@ -45,6 +52,47 @@ def id_score(name: str) -> int:
     if words and words[-1] in _IDS and any(who in words for who in _PEOPLE):
         return 2
     return int(bool(words) and (words[-1] in _IDS or joined in _PEOPLE))
+
+
+def item_score(name: str) -> int:
+    """Return how much a name looks like that of an item's id: 0 for not at all.
+
+    Examples
+    --------
+    >>> item_score("item_id"), item_score("id"), item_score("sku"), item_score("user_id"), item_score("price")
+    (4, 3, 2, 0, 0)
+    """
+    words = tokens(name)
+    joined = "".join(words)
+    if any(joined in (f"{what}id", f"{what}key", f"{what}number") for what in _ITEMS):
+        return 4
+    if joined == "id":
+        return 3
+    return 2 if joined in _ITEMS else 0
+
+
+def is_place(name: str) -> bool:
+    """Return whether a column tells the place of an item in a slate.
+
+    Examples
+    --------
+    >>> is_place("position"), is_place("slot_index"), is_place("market_place_name")
+    (True, True, False)
+    """
+    words = set(tokens(name))
+    return bool(words) and words <= {*_PLACES, "in", "slate", "list"}
+
+
+def is_time(name: str) -> bool:
+    """Return whether a column tells the moment of an impression.
+
+    Examples
+    --------
+    >>> is_time("timestamp"), is_time("shown_at"), is_time("release_date")
+    (True, True, False)
+    """
+    words = set(tokens(name))
+    return bool(words & {*_TIMES, "at"}) and words <= {*_TIMES, *_BESIDE_TIMES} and words != {"hour"}
 
 
 def known_afterwards(name: str) -> bool:

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from armful.campaigns.init import _names as names
-from armful.campaigns.init._guessing import ColumnGuess
+from armful.campaigns.init._guessing import ColumnGuess, guess_column, leaks
 from armful.campaigns.init._profiles import ColumnProfile, FileProfile, first_repeat
 from armful.campaigns.settings._checking import nearest
 from armful.checks import FloatArray
@@ -31,15 +31,21 @@ class RewardGuess:
 
 def check_id(source: Any, profile: FileProfile, id: str, delimiter: str) -> None:
     """Raise ValueError if a column cannot tell the customers of a file apart."""
-    columns = [column.name for column in profile.columns]
-    if id not in columns:
-        meant = nearest(id, columns)
-        hint = f"it has {', '.join(columns[:12])}" if meant is None else f"did you mean {meant!r}?"
-        raise ValueError(f"{source} has no column {id!r}; {hint}")
+    named(source, profile, id)
     repeated = first_repeat(source, id, delimiter)
     if repeated is not None:
         what = "is empty in a row" if repeated == "" else f"has {repeated!r} in several rows"
         raise ValueError(f"column {id!r} of {source} cannot be the id: it {what}, and every customer needs one id")
+
+
+def named(source: Any, profile: FileProfile, name: str) -> ColumnProfile:
+    """Return the column of this name; raise ValueError if the file has none."""
+    columns = {column.name: column for column in profile.columns}
+    if name not in columns:
+        meant = nearest(name, columns)
+        hint = f"it has {', '.join(list(columns)[:12])}" if meant is None else f"did you mean {meant!r}?"
+        raise ValueError(f"{source} has no column {name!r}; {hint}")
+    return columns[name]
 
 
 def guess_id(source: Any, profile: FileProfile, delimiter: str) -> str:
@@ -88,6 +94,25 @@ def reward_numbers(column: ColumnProfile) -> FloatArray:
         return np.full(column.n_rows, np.nan)
     yes = next((word for word in words if word.strip().lower() in ONE), words[-1] if words else "")
     return np.array([np.nan if text is None else float(text == yes) for text in column.texts])
+
+
+def guess_columns(profile: FileProfile, id: str, reward: RewardGuess) -> list[ColumnGuess]:
+    """Return the guesses for all columns but the id; those that tell the reward are left out."""
+    columns = {column.name: column for column in profile.columns if column.name != id}
+    target = reward_numbers(columns[reward.name]) if reward.in_file else None
+    guesses = []
+    for column in columns.values():
+        guess = guess_column(column)
+        if column.name == reward.name:
+            guess = ColumnGuess(profile=column, settings=None, why="it is the reward")
+        elif guess.settings is not None and target is not None and leaks(column, target):
+            question = (
+                f"is {column.name} known before a contact? It nearly tells {reward.name}, so it is left out; if it is, "
+                "move it from leave_out to features.columns"
+            )
+            guess = replace(guess, settings=None, why=f"it nearly tells {reward.name}", question=question)
+        guesses.append(guess)
+    return guesses
 
 
 def guess_quota(columns: Sequence[ColumnGuess]) -> ColumnProfile | None:
