@@ -2,7 +2,7 @@
 
 from armful._signatures import explain_arguments
 from armful.campaigns._records import RoundRecord
-from armful.campaigns._results import Coefficient, Forgotten, Learned, Round, RoundStatus, Status
+from armful.campaigns._results import Coefficient, Forgotten, Learned, Round, RoundStatus, ServiceStatus, Status
 from armful.campaigns.audit import Finding
 from armful.campaigns.campaign import Campaign
 from armful.campaigns.features import FeatureRecipe
@@ -26,6 +26,7 @@ __all__ = [
     "Round",
     "RoundRecord",
     "RoundStatus",
+    "ServiceStatus",
     "Settings",
     "Status",
     "estimate_lift",

@@ -199,6 +199,36 @@ class Status(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServiceStatus(Status):
+    """Where a campaign stands whose decisions are served; `rounds` is empty.
+
+    Attributes
+    ----------
+    sentence : str
+        The result in plain words: the lift over the holdout, if it is known.
+    decisions, rewards : int
+        How many were made, and how many came.
+    model_version : int
+        The newest model that was published; 0 before the first.
+    model_made_at, model_checked_at : datetime or None
+        When it was made, and when it was last found to be up to date.
+    update_every_seconds : float
+        How often the model is updated, by the settings.
+    suggested_seconds : float or None
+        The interval below which there is little to gain, at the present rate; None if it is not known.
+    """
+
+    sentence: str
+    decisions: int
+    rewards: int
+    model_version: int
+    model_made_at: datetime | None
+    model_checked_at: datetime | None
+    update_every_seconds: float
+    suggested_seconds: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Forgotten(Result):
     """What was erased.
 

@@ -9,6 +9,10 @@ from pathlib import Path
 from armful.campaigns._believed import coefficients
 from armful.campaigns._records import RoundRecord
 from armful.campaigns._results import Status
+from armful.campaigns.decisions._audit import as_record
+from armful.campaigns.decisions.fold import DecisionFold, frozen_recipe
+from armful.campaigns.decisions.status import decision_status
+from armful.campaigns.decisions.summary import policy_of
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.planning._records import PlanResult
 from armful.campaigns.planning._sample import plan_campaign
@@ -46,6 +50,11 @@ class CampaignView:
             del self._recipe  # another program may have chosen the first round meanwhile
         return self._recipe
 
+    @property
+    def is_served(self) -> bool:
+        """Whether single decisions of it are served: it has a table `[service]`, or a model was published."""
+        return self.settings.service is not None or self.ledger.model_version() > 0
+
     def policy(self, *, seed: int | None = None) -> Policy:
         """Return the policy with all that has been learned.
 
@@ -54,13 +63,24 @@ class CampaignView:
         ValueError
             If no round has been chosen yet.
         """
+        if self.is_served:
+            return policy_of(self._decisions(self.now()), seed)
         recipe = self._frozen_recipe()
         policy = self.settings.policy.make(recipe.n_features, self.settings.seed if seed is None else seed)
         policy.state = self._folded(policy, self.now()).state
         return policy
 
     def status(self) -> Status:
-        """Return where the campaign stands: its rounds, what is outstanding, what the model believes."""
+        """Return where the campaign stands: its rounds, what is outstanding, what the model believes.
+
+        Returns
+        -------
+        Status
+            A `ServiceStatus` if single decisions of the campaign are served.
+        """
+        if self.is_served and frozen_recipe(self.ledger, self.settings) is not None:
+            now = self.now()
+            return decision_status(self._decisions(now), now)
         rounds = [round_status(record) for record in self.records()]
         recipe = self.recipe
         if recipe is None:
@@ -108,8 +128,15 @@ class CampaignView:
         )
 
     def records(self) -> Iterator[RoundRecord]:
-        """Yield each round with its people and their outcomes so far."""
+        """Yield each round with its people and their outcomes so far.
+
+        Of a campaign that is served, the closed decisions in each 512 are one record, whose people are units.
+        """
         now = self.now()
+        if self.is_served:
+            decisions = self._decisions(now)
+            yield from (as_record(decisions, index, now) for index in sorted(decisions.segments))
+            return
         for info in self.ledger.rounds():
             yield read_round(self.ledger, self.settings, info, now)
 
@@ -120,9 +147,19 @@ class CampaignView:
         ----------
         path : path, optional
             By default `report.html` in the campaign's folder.
+
+        Raises
+        ------
+        ValueError
+            If nothing has been chosen yet, or if the campaign is served: then the dashboard shows what a report would.
         """
         from armful.campaigns.report import write_campaign_report  # noqa: PLC0415 - plotly is slow to import
 
+        if self.is_served:
+            raise ValueError(
+                f"campaign {self.settings.name!r} is served, and its dashboard shows what a report would: "
+                f"armful dashboard {self.settings.name}"
+            )
         self._frozen_recipe()
         target = (self.folder or Path()) / "report.html" if path is None else Path(path)
         write_campaign_report(self, target)
@@ -134,6 +171,14 @@ class CampaignView:
             raise ValueError(f"campaign {self.settings.name!r} has no round yet: choose one first")
         return recipe
 
+    def _decisions(self, now: datetime) -> DecisionFold:
+        """Return the decisions that were served, up to date."""
+        decisions = DecisionFold.of(self.ledger, self.settings)
+        decisions.update(now)
+        return decisions
+
     def _folded(self, policy: Policy, now: datetime) -> Folded:
+        if self.is_served:
+            return Folded(state=self._decisions(now).state, rounds=[])
         # The policies that settings can name all learn a RidgeState.
         return fold(self.ledger, self.settings, policy.state.empty(), now)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,12 +13,22 @@ from armful import __version__
 from armful.campaigns._opening import open_store
 from armful.campaigns._results import Forgotten, Learned, Round
 from armful.campaigns._view import CampaignView, Clock
+from armful.campaigns.decisions import DecisionFold, update_model
+from armful.campaigns.decisions._series import totals_of
 from armful.campaigns.rounds import _outcomes as outcomes_file
 from armful.campaigns.rounds._choosing import choose_round
 from armful.campaigns.rounds._customers import fit_recipe
 from armful.campaigns.rounds._eligible import customers_of_round
 from armful.campaigns.rounds._fold import outstanding_outcomes, pending_features
-from armful.campaigns.rounds._lists import list_path, publish, refuse_folder, refuse_target, remove_from_list
+from armful.campaigns.rounds._lists import (
+    LIST,
+    ROUNDS,
+    list_path,
+    publish,
+    refuse_folder,
+    refuse_target,
+    remove_from_list,
+)
 from armful.campaigns.rounds._standing import frozen_notes, learning_notes, quota_notes, recipe_notes, required_notes
 from armful.campaigns.rounds._workspace import is_in_use, remove_abandoned, workspace
 from armful.errors import LedgerError
@@ -95,7 +106,7 @@ class Campaign(CampaignView):
         self.close()
 
     def __repr__(self) -> str:
-        return f"Campaign({self.settings.name!r}, {len(self.ledger.rounds())} rounds)"
+        return f"Campaign({self.settings.name!r}, {self.ledger.last_number()} rounds)"
 
     def choose(
         self,
@@ -239,7 +250,7 @@ class Campaign(CampaignView):
             outside_window=matched.outside_window,
             duplicates=matched.duplicates,
             empty=rows.empty,
-            outstanding=outstanding_outcomes(self.ledger, now),
+            outstanding=self._outstanding(now),
             rounds_learned=folded.rounds,
             notes=learning_notes(self.settings),
         )
@@ -257,18 +268,29 @@ class Campaign(CampaignView):
         Forgotten
         """
         wanted = np.array(sorted({ids} if isinstance(ids, str) else {str(id) for id in ids}), dtype=np.str_)
-        rounds = [
-            info.number for info in self.ledger.rounds() if np.isin(wanted, self.ledger.chosen_ids(info.number)).any()
-        ]
+        numbers = self._listed() if self.is_served else [info.number for info in self.ledger.rounds()]
+        rounds = [number for number in numbers if np.isin(wanted, self.ledger.chosen_ids(number)).any()]
         if self.folder is not None:
             remove_abandoned(self.folder)
             for number in rounds:  # before the ledger, which knows these rounds if this is stopped and run again
                 remove_from_list(list_path(self.folder, number), self.ledger.chosen(number), wanted)
         n_people = self.ledger.forget(wanted)
-        if self.recipe is not None:
+        if self.is_served and n_people:
+            update_model(DecisionFold.of(self.ledger, self.settings), self.now())  # the one before is gone
+        elif self.recipe is not None:
             self.policy()  # makes the snapshots of these rounds anew
         elsewhere = "your own files still hold them: customers, outcomes, copies of lists, reports and backups"
         return Forgotten(n_people=n_people, rounds=rounds, notes=[elsewhere] if n_people else [])
+
+    def _outstanding(self, now: datetime) -> int:
+        if self.is_served:
+            return int(totals_of(self._decisions(now).in_order())["outstanding"])
+        return outstanding_outcomes(self.ledger, now)
+
+    def _listed(self) -> list[int]:
+        """Return the rounds that have a list in the folder; single decisions have none."""
+        paths = [] if self.folder is None else sorted((self.folder / ROUNDS).glob(f"*/{LIST}"))
+        return [int(path.parent.name) for path in paths if path.parent.name.isdecimal()]
 
     def _round_to_return(self, key: str | None, dry_run: bool) -> RoundInfo | None:
         """Return the round of this key, or the last one if its list was never written; None to choose a new one."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from armful.campaigns import Coefficient, Forgotten, Learned, Round, RoundStatus, Settings, Status
+from armful.campaigns import Coefficient, Forgotten, Learned, Round, RoundStatus, ServiceStatus, Settings, Status
 from armful.campaigns._results import Result
 from armful.campaigns._results import as_json as jsonable
 from armful.campaigns.init import InitResult
@@ -233,7 +233,26 @@ def _(status: Status) -> None:
         draw(columns, [_round_row(round_) for round_ in status.rounds])
         typer.echo("outcomes that came, that may still come, and that are assumed since the window has closed;")
         typer.echo("mean outcome of those chosen by the model, and of the holdout; share chosen to learn more")
-    if status.rounds and not status.n_observations:
+    _effects(status)
+
+
+@summary.register
+def _(status: ServiceStatus) -> None:
+    typer.echo(
+        f"{printable(status.name)}: {count(status.decisions, 'decision')}, {count(status.rewards, 'reward')}, "
+        f"{status.outstanding:,} outstanding, {status.n_observations:,.0f} learned"
+    )
+    typer.echo(printable(status.sentence))
+    if status.model_made_at is not None:
+        typer.echo(
+            f"model {status.model_version} of {date(status.model_made_at)}, "
+            f"updated every {status.update_every_seconds:g} seconds"
+        )
+    _effects(status)
+
+
+def _effects(status: Status) -> None:
+    if (status.rounds or isinstance(status, ServiceStatus)) and not status.n_observations:
         typer.echo("the model has learned nothing yet")
     elif status.coefficients:
         draw(
@@ -265,6 +284,7 @@ def _coefficient_row(coefficient: Coefficient) -> Sequence[str]:
 @summary.register
 def _(forgotten: Forgotten) -> None:
     if forgotten.n_people:
-        typer.echo(f"erased {count(forgotten.n_people, 'customer')} from {rounds(forgotten.rounds)}")
+        where = f" from {rounds(forgotten.rounds)}" if forgotten.rounds else ""
+        typer.echo(f"erased {count(forgotten.n_people, 'customer')}{where}")
     else:
         typer.echo("nobody with such an id is in this campaign, nothing was erased")

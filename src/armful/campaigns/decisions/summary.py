@@ -14,6 +14,7 @@ from armful.campaigns.decisions import _audit, _series
 from armful.campaigns.decisions._counts import COLUMNS
 from armful.campaigns.decisions._lift import decision_lift
 from armful.campaigns.decisions.fold import DecisionFold
+from armful.campaigns.lift import Lift
 from armful.campaigns.rounds._standing import learning_notes
 from armful.campaigns.settings import ServiceSettings
 from armful.ledger import ModelInfo
@@ -57,7 +58,7 @@ def summary(
             "campaign": settings.name,
             "kind": "service",
             "made_at": info.made_at,
-            "sentence": _sentence(totals, None if lift is None else lift.sentence, reward),
+            "sentence": headline(totals, lift, reward),
             "decisions": int(totals["decisions"]),
             "rewards": int(totals["came"]),
             "outstanding": int(totals["outstanding"]),
@@ -132,12 +133,13 @@ def _every(fold: DecisionFold, update_every: timedelta | None) -> timedelta:
     return update_every or (fold.settings.service or ServiceSettings()).update_every
 
 
-def _sentence(totals: dict[str, float], lift: str | None, reward: str) -> str:
+def headline(totals: dict[str, float], lift: Lift | None, reward: str) -> str:
+    """Return the state of the campaign in one sentence: the lift over the holdout if it is known."""
     n = int(totals["decisions"])
     if n == 0:
         return "nothing has been decided yet"
     if lift is not None:
-        return lift
+        return lift.sentence
     counted = "one decision" if n == 1 else f"{n:,} decisions"
     mean = _series.mean_of(totals, "chosen")
     if mean is None:
