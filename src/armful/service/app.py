@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from armful.campaigns import Campaign
 from armful.service import _arms, _decisions, _reading, _rewards
+from armful.service._dashboard import add_dashboard
 from armful.service._http import Endpoint, Requests, starlette_problem
 from armful.service._worker import Worker
 from armful.service.options import ServeOptions
@@ -61,6 +62,8 @@ def create_app(name: str, *, options: ServeOptions | None = None) -> Starlette:
         exception_handlers={HTTPException: starlette_problem},
     )
     app.router.redirect_slashes = False
+    if options.dashboard:
+        add_dashboard(app)
     return app
 
 

@@ -30,7 +30,7 @@ export async function fetchWithKey(url, options = {}) {
   for (;;) {
     const sent = headers();
     const answer = await fetch(url, { ...options, cache: "no-cache", headers: { ...sent, ...options.headers } });
-    if (answer.status !== 401 && answer.status !== 403) return answer;
+    if (answer.status !== 401 && !(answer.status === 403 && sent.Authorization)) return answer;
     const detail = await detailOf(answer);
     if (sent.Authorization === headers().Authorization) await ask(sent.Authorization ? detail : "");
   }
