@@ -150,7 +150,12 @@ def test_features_without_a_source_are_refused(armful, folder):
     assert "gone.csv" in refused(armful, "serve", "autumn", "--port", "0")
 
 
-@pytest.mark.parametrize("command", [["serve"], ["key", "create"], ["key", "list"], ["key", "revoke"]])
+def test_the_dashboard_of_nothing_is_refused(armful, tmp_path):
+    assert "campaign.toml" in refused(armful, "dashboard", "winter", "--port", "0")
+    assert "no ledger" in refused(armful, "dashboard", f"sqlite:///{tmp_path}/gone.sqlite", "--port", "0")
+
+
+@pytest.mark.parametrize("command", [["serve"], ["dashboard"], ["key", "create"], ["key", "list"], ["key", "revoke"]])
 def test_help_has_an_example(armful, command):
     assert f"Example: armful {' '.join(command)} autumn" in armful.works(*command, "--help").stdout
 

@@ -25,6 +25,7 @@ for command in campaigns.COMMANDS:
     app.command(rich_help_panel="Campaigns, in the order in which they are used")(command)
 SERVICE = "The decision service"
 app.command(rich_help_panel=SERVICE)(service.serve)
+app.command(rich_help_panel=SERVICE)(service.dashboard)
 app.add_typer(service.key, name="key", rich_help_panel=SERVICE)
 for command in (experiments.reproduce, experiments.compare):
     app.command(rich_help_panel="Experiments")(command)

@@ -48,9 +48,32 @@ def serve(
         )
 
         def tell(running: "Running") -> None:
-            _tell_address(running, f"{name} is served at {running.url}; Ctrl-C ends it", as_json)
+            _tell_address(running, f"{_shown(name)} is served at {running.url}; Ctrl-C ends it", as_json)
 
         return serve_campaign(name, host=host, port=port, workers=workers, options=how, when_ready=tell)
+
+
+def dashboard(
+    name: campaign_options.Name,
+    port: options.Port = 8001,
+    which: campaign_options.Which = None,
+    as_json: campaign_options.Json = False,
+) -> int:
+    """Show a campaign in the browser, while it runs.
+
+    Shows the outcomes over time beside the holdout, what the model believes,
+    and the audit. Only this machine can open the page, and it changes
+    nothing. A campaign that is served has the same page at its own address.
+
+    Example: armful dashboard autumn
+    """
+    with _work():
+        from armful.service.showing import show  # noqa: PLC0415
+
+        def tell(running: "Running") -> None:
+            _tell_address(running, f"the dashboard of {_shown(name)} is at {running.url}; Ctrl-C ends it", as_json)
+
+        return show(name, port=port, campaign=which, when_ready=tell)
 
 
 @key.command("create")
@@ -169,6 +192,14 @@ def _tell_address(running: "Running", sentence: str, as_json: bool) -> None:
         print_json({"url": running.url, "pid": os.getpid(), "processes": running.processes})
     else:
         typer.echo(sentence)
+
+
+def _shown(name: str) -> str:
+    """Return the name of a campaign for a sentence: the address of a store without its password."""
+    from armful.campaigns.settings._toml_text import without_password  # noqa: PLC0415
+    from armful.cli._printing import printable  # noqa: PLC0415
+
+    return printable(without_password(name))
 
 
 def _duration(option: str, text: str) -> timedelta:
