@@ -55,7 +55,7 @@ def call(request, monkeypatch):
         pauses.append(seconds)
 
     monkeypatch.setattr("armful.service.client.time.sleep", pauses.append)
-    monkeypatch.setattr("armful.service.client.asyncio.sleep", soon)
+    monkeypatch.setattr("armful.service._async_client.asyncio.sleep", soon)
 
     def call(service, method, *args, key=None, attempts=5, **options):
         transport = httpx.MockTransport(service)
@@ -103,14 +103,23 @@ def test_a_decision_is_asked_for_and_read(call):
     assert (decision.chosen[0].probability, decision.chosen[1].probability, decision.chosen[1].capped) == (0.9, None, 1)
 
 
+AGE = {"version": 3, "made_at": "2026-01-05T12:00:00+00:00", "checked_at": None, "n_observations": 7.0}
+STATUS = {"campaign": "autumn", "decisions": 9, "rewards": 8, "outstanding": 7, "registered_arms": 6, "model": AGE}
+MODEL = {"campaign": "autumn", "policy": "CappedC2UCB", "n_features": 1, "model": AGE}
+STORED = DECIDED | {"decided_at": "2026-01-05T12:00:00Z", "closes_at": "2026-01-06T12:00:00Z", "runner_up": {"id": "c"}}
+
+
 def test_rewards_arms_and_reading(call):
-    service = Service(COUNTS, COUNTS | {"unmatched": [{"index": 0, "why": "no"}]}, {"registered": 1}, {}, {}, {})
-    service.answers[2] |= {"withdrawn": 1, "total": 5}
+    unmatched = [{"index": 0, "decision_id": "17", "id": "a", "why": "no"}]
+    put = {"registered": 1, "withdrawn": 1, "total": 5}
+    service = Service(COUNTS, COUNTS | {"unmatched": unmatched}, put, STORED, STATUS, MODEL)
     assert call(service, "reward", "17/../x", {"a": 1.0}).new == 1
     assert call(service, "rewards", [(17, "a", 0.5)]).unmatched[0].why == "no"
     assert call(service, "put_arms", {"a": [1.0]}, withdraw=["b"]).total == 5
-    for method, *given in (["decision", 17], ["status"], ["model"]):
-        assert call(service, method, *given) == {}
+    stored = call(service, "decision", 17)
+    assert (stored.chosen[1].capped, stored.runner_up.id, stored.closes_at.day) == (True, "c", 6)
+    assert call(service, "status").model.made_at.isoformat() == AGE["made_at"]
+    assert call(service, "model").model.version == 3
     assert [(request.method, request.url.raw_path.decode()) for request in service.requests] == [
         ("POST", "/v1/decisions/17%2F..%2Fx/rewards"),
         ("POST", "/v1/rewards"),

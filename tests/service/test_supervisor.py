@@ -7,30 +7,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import httpx
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PATIENCE_SECONDS = 600
+from tests.service.running import PATIENCE_SECONDS, ROOT, is_alive, until
+
 pytestmark = pytest.mark.slow
-
-
-def until(happened, what):
-    """Wait until something is true, and return it."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not (result := happened()):
-        assert time.monotonic() < deadline, f"{what} did not happen"
-        time.sleep(0.01)
-    return result
-
-
-def is_alive(pid):
-    """Whether a process runs; one that has ended and waits to be noticed by its parent does not."""
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
-    return bool(state.strip()) and not state.startswith("Z")
 
 
 class Supervised:

@@ -1,6 +1,8 @@
 """What a client gets back from a service."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,3 +113,158 @@ class ArmsPut:
     registered: int
     withdrawn: int
     total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnerUp:
+    """The arm with the best score among those that were not chosen.
+
+    Attributes
+    ----------
+    id : str
+    predicted, bonus, score : float or None
+    """
+
+    id: str
+    predicted: float | None = None
+    bonus: float | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredArm(ChosenArm):
+    """An arm of a stored decision, with its reward so far; the other attributes are those of `ChosenArm`.
+
+    Attributes
+    ----------
+    share : str
+        "chosen", "explored" if it was drawn at random, or "holdout".
+    cap, score : float or None
+        The cap, and the score that it was chosen by.
+    reward : float or None
+        The last one that came.
+    corrected : bool
+        Whether that replaced another.
+    """
+
+    share: str = "chosen"
+    cap: float | None = None
+    score: float | None = None
+    reward: float | None = None
+    corrected: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredDecision:
+    """A decision as it is stored, with why.
+
+    Attributes
+    ----------
+    decision_id : str
+    chosen : list of StoredArm
+    decided_at, closes_at : datetime
+        When it was made, and until when rewards count.
+    key, unit : str or None
+    share : str
+    model_version, n_candidates : int or None
+    constraint : dict or None
+        What was allowed.
+    draws : int
+        How often the policy was asked for the probabilities; 0 where they are exact or not known.
+    runner_up : RunnerUp or None
+    """
+
+    decision_id: str
+    chosen: list[StoredArm]
+    decided_at: datetime
+    closes_at: datetime
+    key: str | None = None
+    unit: str | None = None
+    share: str = "chosen"
+    model_version: int | None = None
+    n_candidates: int | None = None
+    constraint: dict[str, Any] | None = None
+    draws: int = 0
+    runner_up: RunnerUp | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelAge:
+    """Which model decides at present.
+
+    Attributes
+    ----------
+    version : int
+        0 before the first.
+    made_at, checked_at : datetime or None
+        When it was made, and when it was last found to be up to date.
+    n_observations : float
+        The rewards in it.
+    update_every_seconds : float
+    suggested_seconds : float or None
+        The longest time between updates that the theory suggests.
+    """
+
+    version: int
+    made_at: datetime | None = None
+    checked_at: datetime | None = None
+    n_observations: float = 0.0
+    update_every_seconds: float = 0.0
+    suggested_seconds: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceStatus:
+    """Where a campaign stands.
+
+    Attributes
+    ----------
+    campaign : str
+    decisions, rewards, outstanding, registered_arms : int
+    model : ModelAge
+    notes : list of str
+        What to look at.
+    """
+
+    campaign: str
+    decisions: int
+    rewards: int
+    outstanding: int
+    registered_arms: int
+    model: ModelAge
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelCoefficient:
+    """What the model believes of a feature, with an interval of about 95 %.
+
+    Attributes
+    ----------
+    name : str
+    value, low, high : float
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceModel:
+    """The model that decides at present.
+
+    Attributes
+    ----------
+    campaign, policy : str
+    n_features : int
+    model : ModelAge
+    coefficients : list of ModelCoefficient
+    """
+
+    campaign: str
+    policy: str
+    n_features: int
+    model: ModelAge
+    coefficients: list[ModelCoefficient] = field(default_factory=list)

@@ -12,8 +12,9 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
+from armful import __version__
 from armful.errors import ServiceError
-from armful.service._answers import ArmsPut, Decision, RewardsAdded
+from armful.service._answers import ArmsPut, Decision, RewardsAdded, ServiceModel, ServiceStatus, StoredDecision
 
 T = TypeVar("T")
 Candidates = Mapping[str, Mapping[str, Any] | Sequence[float]] | Iterable[str | Mapping[str, Any]]
@@ -21,6 +22,16 @@ PASSING = frozenset({429, 502, 503, 504})
 """Statuses after which the same request may do better."""
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 10.0
+
+
+def http_options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
+    """Return the options of an HTTP client: no redirects and no proxies of the environment, so that no key leaks."""
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"url is the address of a service, like http://127.0.0.1:8000, got {url!r}")
+    headers = {"user-agent": f"armful/{__version__}", "content-type": "application/json"}
+    if key is not None:
+        headers["authorization"] = f"Bearer {key}"
+    return {"base_url": url, "headers": headers, "timeout": timeout, "trust_env": False}
 
 
 @dataclass(frozen=True)
@@ -71,14 +82,19 @@ def put_arms(arms: Candidates, withdraw: Iterable[str]) -> Call[ArmsPut]:
     return Call("PUT", "/v1/arms", _ARMS, _json({"arms": _arms(arms), "withdraw": list(withdraw)}))
 
 
-def get(path: str) -> Call[dict[str, Any]]:
-    """Return a request that only reads."""
-    return Call("GET", path, _OBJECT)
-
-
-def decision(number: Decision | str | int) -> Call[dict[str, Any]]:
+def decision(number: Decision | str | int) -> Call[StoredDecision]:
     """Return the request for a stored decision."""
-    return get(f"/v1/decisions/{_number(number)}")
+    return Call("GET", f"/v1/decisions/{_number(number)}", _STORED)
+
+
+def status() -> Call[ServiceStatus]:
+    """Return the request for where the campaign stands."""
+    return Call("GET", "/v1/status", _STATUS)
+
+
+def model() -> Call[ServiceModel]:
+    """Return the request for the model."""
+    return Call("GET", "/v1/model", _MODEL)
 
 
 class Attempts:
@@ -190,4 +206,4 @@ def _reader(kind: type[T]) -> Callable[[bytes], T]:
 
 
 _DECISION, _REWARDS, _ARMS = _reader(Decision), _reader(RewardsAdded), _reader(ArmsPut)
-_OBJECT = _reader(dict[str, Any])
+_STORED, _STATUS, _MODEL = _reader(StoredDecision), _reader(ServiceStatus), _reader(ServiceModel)

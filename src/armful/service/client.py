@@ -1,32 +1,49 @@
 """`armful.Client` and `armful.AsyncClient`: a decision service from Python."""
 
-import asyncio
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, TypeVar
 
 import httpx
 
-from armful import __version__
 from armful._signatures import explain_arguments
 from armful.checks import count
 from armful.service import _calls as calls
-from armful.service._answers import ArmsPut, ChosenArm, Decision, RewardsAdded, Unmatched
-from armful.service._calls import Attempts, Call, Candidates
+from armful.service._answers import (
+    ArmsPut,
+    ChosenArm,
+    Decision,
+    ModelAge,
+    ModelCoefficient,
+    RewardsAdded,
+    RunnerUp,
+    ServiceModel,
+    ServiceStatus,
+    StoredArm,
+    StoredDecision,
+    Unmatched,
+)
+from armful.service._async_client import AsyncClient
+from armful.service._calls import Attempts, Call, Candidates, http_options
 
-__all__ = ["ArmsPut", "AsyncClient", "ChosenArm", "Client", "Decision", "RewardsAdded", "Unmatched"]
+__all__ = [
+    "ArmsPut",
+    "AsyncClient",
+    "ChosenArm",
+    "Client",
+    "Decision",
+    "ModelAge",
+    "ModelCoefficient",
+    "RewardsAdded",
+    "RunnerUp",
+    "ServiceModel",
+    "ServiceStatus",
+    "StoredArm",
+    "StoredDecision",
+    "Unmatched",
+]
 
 T = TypeVar("T")
-
-
-def _options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
-    """Return the options of an HTTP client: no redirects and no proxies of the environment, so that no key leaks."""
-    if not url.startswith(("http://", "https://")):
-        raise ValueError(f"url is the address of a service, like http://127.0.0.1:8000, got {url!r}")
-    headers = {"user-agent": f"armful/{__version__}", "content-type": "application/json"}
-    if key is not None:
-        headers["authorization"] = f"Bearer {key}"
-    return {"base_url": url, "headers": headers, "timeout": timeout, "trust_env": False}
 
 
 class Client:
@@ -75,7 +92,7 @@ class Client:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._url, self._most = url, count("attempts", attempts)
-        self._http = httpx.Client(**_options(url, key, timeout), transport=transport)
+        self._http = httpx.Client(**http_options(url, key, timeout), transport=transport)
 
     def _send(self, call: Call[T]) -> T:
         attempts = Attempts(self._url, self._most)
@@ -180,17 +197,17 @@ class Client:
         """
         return self._send(calls.put_arms(arms, withdraw))
 
-    def decision(self, decision: Decision | str | int) -> dict[str, Any]:
+    def decision(self, decision: Decision | str | int) -> StoredDecision:
         """Return a stored decision with why each arm was chosen, and its rewards so far."""
         return self._send(calls.decision(decision))
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> ServiceStatus:
         """Return where the campaign stands."""
-        return self._send(calls.get("/v1/status"))
+        return self._send(calls.status())
 
-    def model(self) -> dict[str, Any]:
+    def model(self) -> ServiceModel:
         """Return the model: its version, coefficients and widths."""
-        return self._send(calls.get("/v1/model"))
+        return self._send(calls.model())
 
     def close(self) -> None:
         """Close the connections."""
@@ -201,112 +218,6 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._url!r})"
-
-
-class AsyncClient:
-    """A decision service, from Python with `asyncio`; as `Client`, whose methods say more.
-
-    Parameters
-    ----------
-    url : str
-        The address of the service, like http://127.0.0.1:8000.
-    key : str, optional
-        A key that `armful key create` has printed.
-    timeout : float
-        How many seconds to wait for an answer.
-    attempts : int
-        Send a request at most so many times.
-    transport : httpx.AsyncBaseTransport, optional
-        How requests are sent, for tests.
-
-    Examples
-    --------
-    Here the service is a function that answers; give `url` alone for a real one.
-
-    >>> import asyncio, httpx
-    >>> def answer(request):
-    ...     return httpx.Response(200, json={"decision_id": "17", "chosen": [{"id": "b", "position": 1}]})
-    >>> async def one_decision():
-    ...     async with AsyncClient("http://127.0.0.1:8000", transport=httpx.MockTransport(answer)) as client:
-    ...         return await client.decide({"a": [0.1, 0.3], "b": [0.2, 0.1]}, k=1)
-    >>> asyncio.run(one_decision()).ids
-    ['b']
-    """
-
-    def __init__(
-        self,
-        url: str,
-        key: str | None = None,
-        *,
-        timeout: float = 10.0,
-        attempts: int = 5,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        self._url, self._most = url, count("attempts", attempts)
-        self._http = httpx.AsyncClient(**_options(url, key, timeout), transport=transport)
-
-    async def _send(self, call: Call[T]) -> T:
-        attempts = Attempts(self._url, self._most)
-        while True:
-            outcome: httpx.Response | httpx.TransportError
-            try:
-                outcome = await self._http.request(call.method, call.path, content=call.body)
-            except httpx.TransportError as error:
-                outcome = error
-            pause = attempts.pause_after(outcome)
-            if pause is None and isinstance(outcome, httpx.Response):
-                return call.read(outcome.content)
-            await asyncio.sleep(pause or 0.0)
-
-    async def decide(
-        self,
-        candidates: Candidates | None = None,
-        k: int | None = None,
-        *,
-        context: Mapping[str, Any] | None = None,
-        unit: str | None = None,
-        key: str | None = None,
-        constraint: Mapping[str, Any] | None = None,
-    ) -> Decision:
-        """Let the service choose; see `Client.decide`."""
-        return await self._send(calls.decide(candidates, k, context, unit, key, constraint))
-
-    async def reward(self, decision: Decision | str | int, rewards: Mapping[str, float]) -> RewardsAdded:
-        """Record rewards of one decision; see `Client.reward`."""
-        return await self._send(calls.reward(decision, rewards))
-
-    async def rewards(self, rewards: Iterable[tuple[Decision | str | int, str, float]]) -> RewardsAdded:
-        """Record rewards of many decisions; see `Client.rewards`."""
-        return await self._send(calls.rewards(rewards))
-
-    async def put_arms(self, arms: Candidates, *, withdraw: Iterable[str] = ()) -> ArmsPut:
-        """Register and withdraw arms; see `Client.put_arms`."""
-        return await self._send(calls.put_arms(arms, withdraw))
-
-    async def decision(self, decision: Decision | str | int) -> dict[str, Any]:
-        """Return a stored decision with why each arm was chosen, and its rewards so far."""
-        return await self._send(calls.decision(decision))
-
-    async def status(self) -> dict[str, Any]:
-        """Return where the campaign stands."""
-        return await self._send(calls.get("/v1/status"))
-
-    async def model(self) -> dict[str, Any]:
-        """Return the model: its version, coefficients and widths."""
-        return await self._send(calls.get("/v1/model"))
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._url!r})"

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from armful.campaigns import Campaign
+from armful.campaigns.decisions import DecisionFold, update_model
 from armful.campaigns.settings import ServiceSettings
 from armful.errors import LedgerError
 from armful.ledger import Ledger
 from armful.service._children import Lifeline
 from armful.service._logging import LOGGER, configure_logging
+from armful.service._preparing import frozen_recipe
 from armful.service._server import one_line
 from armful.service.options import ServeOptions
 
@@ -84,8 +86,10 @@ def run_updater(lifeline: Lifeline, name: str, options: ServeOptions) -> None:
     with campaign:
         every = options.update_every or (campaign.settings.service or ServiceSettings()).update_every
         lifeline.ready()
-        Updater(campaign.ledger, lambda: _updates(campaign), every).run(over)
+        Updater(campaign.ledger, lambda: _updates(campaign, every), every).run(over)
 
 
-def _updates(campaign: Campaign) -> Update:
-    return lambda: campaign
+def _updates(campaign: Campaign, every: timedelta) -> Update:
+    """Return a function that makes one update, resumed from what the ledger holds."""
+    fold = DecisionFold(campaign.ledger, campaign.settings, frozen_recipe(campaign).n_features)
+    return lambda: update_model(fold, campaign.now(), update_every=every)
