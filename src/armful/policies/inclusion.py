@@ -103,7 +103,8 @@ def choose_with_inclusion(
 
     which is averaged over the ranks of arms whose scores are equal.
 
-    *Whole rounds*, under other constraints: with probability e the set is the best one for independent random scores.
+    *Whole rounds*, under other constraints: with probability e the set is the best one for independent random scores,
+    in random order.
 
     Where the policy draws its scores (`Policy.randomised`), p is averaged over the choice and `draws` more; without
     exploration that is `(hits + 1) / (draws + 1)`. So is the probability of a random set under other constraints than
@@ -155,7 +156,7 @@ def _by_slots(policy: Policy, choice: Choice, problem: Problem, slots: Slots, dr
 def _by_rounds(policy: Policy, choice: Choice, problem: Problem, share: float, draws: int, rng: Generator) -> Inclusion:
     n_arms = problem.arms.n_arms
     explores = share > 0 and rng.random() < share
-    indices = sets_of(problem, random_scores(problem, 1, rng), rng)[0] if explores else choice.indices
+    indices = rng.permutation(sets_of(problem, random_scores(problem, 1, rng), rng)[0]) if explores else choice.indices
     used = 0
     chosen = np.zeros(n_arms)
     chosen[choice.indices] = 1.0

@@ -37,6 +37,7 @@ def made_settings(*, outcomes="", learning="", service="", **replaced):
 
 
 def opened(folder, settings, name="ledger.sqlite"):
+    Path(folder).mkdir(exist_ok=True)
     return Ledger.open(f"sqlite:///{Path(folder) / name}", settings.name, create=True, settings=settings.text)
 
 

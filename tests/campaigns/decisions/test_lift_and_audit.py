@@ -1,0 +1,116 @@
+"""The lift of decisions against that of rows, and the audit on segments."""
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from armful.campaigns.decisions import DecisionFold, _audit, _counts, _lift, _segments, fold
+from armful.campaigns.decisions._lift import decision_lift
+from armful.campaigns.decisions.summary import policy_of
+from armful.campaigns.lift import LiftData, estimate_lift
+from armful.ledger import NewRewards
+from tests.campaigns.decisions.made import NOON, D, decision, made_settings, opened
+
+LATER = NOON + timedelta(hours=1)
+
+
+@pytest.fixture
+def small_segments(monkeypatch):
+    for module in (_segments, fold, _audit):
+        monkeypatch.setattr(module, "SIZE", 20)
+
+
+def served(tmp_path, settings, n, *, units=30, scale=1.0):
+    """A ledger of slates of three; every fifth unit is in the holdout, and earns less."""
+    rng = np.random.default_rng(0)
+    ledger = opened(tmp_path, settings)
+    who = rng.integers(units, size=n)
+    made = []
+    for i, unit in enumerate(who):
+        shares = ["holdout"] * 3 if unit % 5 == 0 else ["chosen", "chosen", "explored"]
+        at = NOON + timedelta(seconds=i)
+        made.append(decision(rng, at, unit=f"user {unit}", shares=shares, ids=[0, 1, 2]))
+    ledger.add_decisions(made)
+    taste = rng.random(units)
+    rewards = rng.random((n, 3)) < np.where(who % 5 == 0, 0.3, 0.5)[:, None] * (0.5 + taste[who])[:, None]
+    rows = [(i + 1, f"arm {j}", scale * float(rewards[i, j])) for i in range(n) for j in range(3)]
+    ledger.add_reward_requests([NewRewards(rewards=rows, received_at=NOON, strict=True)])
+    return ledger, who, rewards.astype(float)
+
+
+def test_the_lift_is_that_of_all_rows_clustered_by_unit(tmp_path, small_segments, monkeypatch):
+    for module in (_counts, _lift):
+        monkeypatch.setattr(module, "N_CLUSTERS", 2**14)  # each of 30 units in a cluster of its own
+    settings = made_settings()
+    ledger, who, rewards = served(tmp_path, settings, 130)
+    folded = DecisionFold(ledger, settings, D)
+    folded.update(LATER)
+    found = decision_lift(folded.in_order(), "clicks")
+    data = LiftData(
+        rounds=np.repeat(np.arange(130) // 20, 3),
+        people=np.repeat(who, 3),
+        treated=np.repeat(who % 5 != 0, 3),
+        rewards=rewards.ravel(),
+    )
+    expected = estimate_lift(data, adjust=False, unit="clicks")
+    for name in ("per_contact", "low", "high", "anytime_low", "anytime_high", "relative_low", "baseline"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9), name
+    for name in ("n_rounds", "n_contacts", "n_holdout", "n_holdout_people"):
+        assert getattr(found, name) == getattr(expected, name), name
+    assert found.sentence == expected.sentence
+
+
+def test_clusters_of_several_units_give_about_the_same_interval(tmp_path):
+    """600 units in 128 clusters; the relative error of a width is about 1 / sqrt(2 x 60), 5 of which are 0.46."""
+    settings = made_settings()
+    ledger, who, rewards = served(tmp_path, settings, 1500, units=600)
+    folded = DecisionFold(ledger, settings, D)
+    folded.update(LATER)
+    found = decision_lift(folded.in_order(), "clicks")
+    data = LiftData(
+        rounds=np.repeat(np.arange(1500) // 512, 3),
+        people=np.repeat(who, 3),
+        treated=np.repeat(who % 5 != 0, 3),
+        rewards=rewards.ravel(),
+    )
+    expected = estimate_lift(data, adjust=False)
+    assert found.per_contact == pytest.approx(expected.per_contact)
+    assert (found.high - found.low) / (expected.high - expected.low) == pytest.approx(1, abs=0.46)
+
+
+def test_no_lift_without_a_holdout(tmp_path, small_segments):
+    settings = made_settings()
+    ledger = opened(tmp_path, settings)
+    ledger.add_decisions([decision(np.random.default_rng(0), NOON) for _ in range(30)])
+    folded = DecisionFold(ledger, settings, D)
+    folded.update(LATER)
+    assert decision_lift(folded.in_order(), "clicks") is None
+
+
+def test_the_audit_finds_rewards_above_the_cap(tmp_path, small_segments):
+    """The mean reward is about 1.6 with a standard deviation of 2, of 600 rewards of 30 units: 1 is 3 errors below."""
+    settings = made_settings()
+    for scale, level in ((0.5, "fine"), (8.0, "problem")):
+        ledger, _, _ = served(tmp_path / str(scale), settings, 200, scale=scale)
+        folded = DecisionFold(ledger, settings, D)
+        folded.update(LATER)
+        findings = {each.name: each for each in _audit.audit_decisions(folded, policy_of(folded), LATER)}
+        assert findings["cap"].level == level
+        assert len(findings) == 7
+        assert all(each["level"] in ("ok", "warning") for each in _audit.as_json(list(findings.values())))
+
+
+def test_a_record_of_a_segment_has_what_the_audit_needs(tmp_path, small_segments):
+    settings = made_settings(outcomes='missing = "unknown"')
+    ledger, who, rewards = served(tmp_path, settings, 45)
+    folded = DecisionFold(ledger, settings, D)
+    now = NOON + timedelta(minutes=30, seconds=30)  # the last 14 are open
+    folded.update(now)
+    records = [_audit.as_record(folded, index, now) for index in range(3)]
+    assert [record.ids.size for record in records] == [60, 33, 0]
+    assert sorted(set(records[0].ids.tolist())) == sorted({f"unit user {unit}" for unit in who[:20]})
+    assert records[0].rewards.mean() == pytest.approx(rewards[:20].mean())
+    delays = records[1].received_at - records[1].chosen_at.timestamp()
+    assert np.allclose(np.sort(-delays)[:3], 20, atol=1e-5)  # received at noon, 20 seconds before the first was made
+    assert records[1].closes_at - records[1].chosen_at == timedelta(minutes=30)
