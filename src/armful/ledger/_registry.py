@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from armful.errors import LedgerError
@@ -31,7 +30,7 @@ def write_arms(
     store: Store, connection: Connection, campaign_id: int, contents: Sequence[tuple[str, bytes | None]]
 ) -> int:
     """Register arms and withdraw those whose content is None; return the number of this change."""
-    check_ids(np.array([arm for arm, _ in contents], dtype=np.str_))
+    check_ids([arm for arm, _ in contents])
     lock_campaign(connection, campaign_id)
     change, moment = last_change(connection, campaign_id), store.moment(datetime.now(UTC))
     if not contents:
@@ -48,7 +47,7 @@ def write_key(connection: Connection, campaign_id: int, info: KeyInfo, hashed: b
     unknown = set(info.roles) - set(ROLES)
     if unknown or not info.roles:
         raise LedgerError(f"roles must be some of {', '.join(ROLES)}, got {', '.join(info.roles) or 'none'}")
-    check_ids(np.array([info.id]))
+    check_ids([info.id])
     check_texts([info.label])
     lock_campaign(connection, campaign_id)
     if find_key(connection, campaign_id, info.id) is not None:

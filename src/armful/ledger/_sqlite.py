@@ -16,7 +16,7 @@ from armful.errors import LedgerError
 from armful.files._atomic_file import real_target
 from armful.ledger._engine import LOCK_SECONDS, Store
 from armful.ledger._locked_file import locked_file
-from armful.ledger._turns import begin_immediate
+from armful.ledger._turns import begin_immediate, turn
 from armful.ledger._versions import check_free, schema_version
 
 SYNCHRONOUS = ("FULL", 2)
@@ -157,13 +157,19 @@ class SqliteStore(Store):
 
     def compact(self) -> None:
         """Write the file anew, and empty its write-ahead log unless another process is reading it."""
+        self._write_anew()
         with self._explained(), self.engine.connect() as connection:
+            connection.connection.cursor().execute("PRAGMA optimize")
+
+    def _write_anew(self) -> bool:
+        """Write the file anew and empty its log; return whether that worked, or somebody was reading it."""
+        waiting = turn(self._turns, time.monotonic() + LOCK_SECONDS)
+        with self._explained(), self.engine.connect() as connection, waiting:
             cursor = connection.connection.cursor()
-            cursor.execute("PRAGMA optimize")
             cursor.execute("PRAGMA temp_store = FILE")  # a copy of the whole file may be larger than memory
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA temp_store = MEMORY")
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return not cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
     def moment(self, value: datetime) -> str:
         """Return the text that SQLAlchemy writes."""
@@ -181,15 +187,10 @@ class SqliteStore(Store):
         """
         erased = f"all is erased, but old copies may still be in the files of {self.name}"
         try:
-            with self._explained(), self.engine.connect() as connection:
-                cursor = connection.connection.cursor()
-                cursor.execute("PRAGMA temp_store = FILE")  # a copy of the whole file may be larger than memory
-                cursor.execute("VACUUM")
-                cursor.execute("PRAGMA temp_store = MEMORY")
-                busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            is_empty = self._write_anew()
         except LedgerError as error:
             raise LedgerError(f"{erased}, run this again: {error}") from error
-        if busy:
+        if not is_empty:
             raise LedgerError(f"{erased}, since another process is reading it: let it finish, then run this again")
 
     def explain(self, error: BaseException) -> str:

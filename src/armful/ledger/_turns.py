@@ -9,7 +9,8 @@ file is made when somebody waits for the first time.
 import os
 import sqlite3
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +25,24 @@ def begin_immediate(cursor: Any, turns: Path, seconds: float) -> None:
     cursor.execute("PRAGMA busy_timeout = 0")
     try:
         if turns.exists() or not _begun(cursor):
-            _begin_in_turn(cursor, turns, time.monotonic() + seconds)
+            deadline = time.monotonic() + seconds
+            with turn(turns, deadline):
+                while not _begun(cursor, last=time.monotonic() > deadline):
+                    time.sleep(PAUSE_SECONDS)
     finally:
         cursor.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
 
 
-def _begin_in_turn(cursor: Any, turns: Path, deadline: float) -> None:
+@contextmanager
+def turn(turns: Path, deadline: float) -> Iterator[None]:
+    """Hold the turn: nobody else begins to write; or do without it after the deadline."""
     file = -1
     with suppress(OSError):  # where no file can be made, all look equally often, and that is all
         file = os.open(turns, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
     try:
         while file >= 0 and not try_to_lock(file) and time.monotonic() < deadline:
             time.sleep(2 * PAUSE_SECONDS)
-        while not _begun(cursor, last=time.monotonic() > deadline):
-            time.sleep(PAUSE_SECONDS)
+        yield
     finally:
         if file >= 0:
             os.close(file)

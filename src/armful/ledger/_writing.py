@@ -96,16 +96,16 @@ def _check_arms(arms: ChosenArms) -> None:
     names, counts = np.unique(arms.ids, return_counts=True)
     if len(names) < len(arms.ids):
         raise LedgerError(f"an arm can be chosen once in a round, and {str(names[counts > 1][0])!r} is there twice")
-    check_ids(arms.ids)
+    check_ids(arms.ids.tolist())
     for values in arms.groups.values():
         check_texts(values.tolist())
 
 
-def check_ids(ids: NDArray[np.str_]) -> None:
+def check_ids(ids: Sequence[str]) -> None:
     """Raise LedgerError if an id is empty or no database can hold it."""
-    if (ids == "").any():
+    if "" in ids:
         raise LedgerError("an id must not be empty")
-    check_texts(ids.tolist())
+    check_texts(ids)
 
 
 def check_texts(texts: Iterable[str]) -> None:

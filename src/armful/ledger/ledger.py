@@ -98,7 +98,7 @@ class Ledger(ServiceLedger):
 
     @classmethod
     def _of_store(cls, store: Store, campaign: str, *, create: bool, settings: str) -> Self:
-        check_ids(np.array([campaign]))
+        check_ids([campaign])
         query = select(campaigns.c.id).where(campaigns.c.name == campaign)
         with store.reading() as connection:
             campaign_id = connection.execute(query).scalar()
@@ -225,7 +225,7 @@ class Ledger(ServiceLedger):
             raise LedgerError(f"rounds must be whole numbers, got {numbers.dtype}")
         if not np.isfinite(values).all():
             raise LedgerError(f"rewards must be finite, got {values[~np.isfinite(values)][0]}")
-        check_ids(arms)
+        check_ids(arms.tolist())
         _refuse_repeats(numbers.astype(np.int64), arms)
         with self._store.writing() as connection:
             return write_rewards(
@@ -278,7 +278,7 @@ class Ledger(ServiceLedger):
             How many people were found and erased.
         """
         people = np.unique(np.atleast_1d(np.asarray(ids, dtype=np.str_)))
-        check_ids(people)
+        check_ids(people.tolist())
         with self._store.writing() as connection:
             n_people = erase(connection, self._id, people.tolist())
         self._store.discard_old_pages()

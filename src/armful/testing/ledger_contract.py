@@ -1,22 +1,19 @@
 """The contract suite of the ledger: the same answers from every database, whatever is written and in which order."""
 
 from datetime import timedelta, timezone
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armful.testing._expectations import expect_refusal
-from armful.testing._ledger_refusals import LedgerRefusals
+from armful.testing._ledger_decisions import LedgerDecisions
+from armful.testing._ledger_service import LedgerService
 from armful.testing._made_rounds import NOON, add, chosen_arms, expect_same_arms, in_order, in_threads, made_arms, play
-
-if TYPE_CHECKING:
-    pass
 
 ODD_IDS = ["7", "007", " 7", "Ærøskøbing", "名前", "a'b\"c;--", "x" * 300, "%s", "🙂", "A", "a", "tab\there", "a\\nb"]
 ODD_NUMBERS = [0.1, -0.0, 1e308, 5e-324, -1.7976931348623157e308, 1 / 3, 123456789.123456789]
 
 
-class LedgerContract(LedgerRefusals):
+class LedgerContract(LedgerDecisions, LedgerService):
     """The checks that a ledger passes in every database. Inherit it in a test file and write `url`.
 
     Examples
