@@ -1,6 +1,7 @@
 """Handlers of decisions: make one, read one."""
 
 import asyncio
+import re
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from armful.service._worker import Worker, store_failed, with_ledger
 MOST_AT_ONCE = 2000
 """Candidates up to which a set is chosen without leaving the loop: about a millisecond."""
 
+HEADER_KEY = re.compile(rb"[!-~]{1,200}")
 _REQUEST = msgspec.json.Decoder(DecisionRequest)
 
 
@@ -69,12 +71,9 @@ def _key_of(call: Call, request: DecisionRequest) -> str | None:
     header = call.headers.get(b"idempotency-key")
     if header is None:
         return request.key
-    try:
-        key = header.decode("ascii").strip().strip('"')
-    except UnicodeDecodeError:
-        raise ProblemError(422, "the header Idempotency-Key must be ASCII") from None
-    if not 1 <= len(key) <= 200:
-        raise ProblemError(422, "the header Idempotency-Key must have 1 to 200 characters")
+    if not HEADER_KEY.fullmatch(header):
+        raise ProblemError(422, "the header Idempotency-Key must have 1 to 200 characters, all ASCII and no spaces")
+    key = header.decode()
     if request.key not in (None, key):
         raise ProblemError(422, "the header Idempotency-Key and key in the body must be the same")
     return key
@@ -143,13 +142,14 @@ async def decision(call: Call) -> Answer:
         n_candidates=details.get("n_candidates"),
         constraint=details.get("constraint"),
         draws=details.get("draws", 0),
-        chosen=_stored_arms(arms, outcomes, details.get("cap")),
+        chosen=stored_arms(arms, outcomes, details.get("cap")),
         runner_up=msgspec.convert(details.get("runner_up"), RunnerUp | None),
     )
     return Answer(encode(stored))
 
 
-def _stored_arms(arms: ChosenArms, outcomes: RoundOutcomes, cap: float | list[float] | None) -> list[StoredArm]:
+def stored_arms(arms: ChosenArms, outcomes: RoundOutcomes, cap: float | list[float] | None) -> list[StoredArm]:
+    """Return the arms of a decision in the order of the slate; cap: one for all, or one for each place."""
     stored = []
     for i in arms.positions.argsort(kind="stable"):
         place = int(arms.positions[i])

@@ -9,6 +9,7 @@ MOST_CHARACTERS = 200
 """The length of the longest id, key or unit."""
 
 Id = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS)]
+Label = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS, pattern=r"^[^\x00]*$")]
 Scalar = str | int | float | bool | None
 Columns = dict[str, Scalar]
 Features = Annotated[list[float], Meta(min_length=1)]
@@ -49,8 +50,8 @@ class DecisionRequest(Struct, forbid_unknown_fields=True):
     candidates: Annotated[list[Candidate | Id], Meta(min_length=1)] | None = None
     context: Columns | None = None
     constraint: ConstraintRequest | None = None
-    key: Id | None = None
-    unit: Id | None = None
+    key: Label | None = None
+    unit: Label | None = None
 
 
 class ChosenArm(Struct, gc=False):
@@ -84,7 +85,7 @@ class ArmReward(Struct, forbid_unknown_fields=True, gc=False):
 class RewardsRequest(Struct, forbid_unknown_fields=True):
     """The rewards of some or all arms of one decision, as a list or by id."""
 
-    rewards: list[ArmReward] | dict[Id, float]
+    rewards: Annotated[list[ArmReward], Meta(min_length=1)] | Annotated[dict[Id, float], Meta(min_length=1)]
 
 
 class RewardsAnswer(Struct):

@@ -2,7 +2,10 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -12,6 +15,24 @@ SECONDS = (0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable with the folder of several workers' metrics; prometheus-client reads it when it is imported."""
+
+
+@contextmanager
+def shared_metrics(workers: int) -> Iterator[None]:
+    """Let workers that are started within share a folder for their metrics, if there are several."""
+    if workers == 1 or FOLDER in os.environ:
+        yield
+        return
+    with TemporaryDirectory(prefix="armful-metrics-", ignore_cleanup_errors=True) as folder:
+        os.environ[FOLDER] = folder
+        try:
+            yield
+        finally:
+            del os.environ[FOLDER]
+
+
 class Metrics:
     """The counters of one worker. With several workers they share a folder, named by PROMETHEUS_MULTIPROC_DIR."""
 
@@ -19,6 +40,7 @@ class Metrics:
 
     def __init__(self) -> None:
         registry = self._registry = CollectorRegistry()
+        _forget_dead_workers()
         self.decisions = Counter("armful_decisions", "Decisions made", ["share"], registry=registry)
         self.repeated = Counter("armful_decisions_repeated", "Decisions asked for again by key", registry=registry)
         self.rewards = Counter("armful_rewards", "Rewards received", ["kind"], registry=registry)
@@ -80,7 +102,7 @@ class Metrics:
         """Return all metrics of all workers, in Prometheus' format."""
         self.refresh()
         registry = self._registry
-        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        if FOLDER in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return bytes(generate_latest(registry))
@@ -89,3 +111,22 @@ class Metrics:
         """Bring the age of the model up to date."""
         if self._made_at is not None:
             self.model_age.set(max(0.0, time.time() - self._made_at))
+
+
+def _forget_dead_workers() -> None:
+    """Remove the gauges of workers that have ended, which would be counted with those of the living."""
+    for file in Path(os.environ[FOLDER]).glob("gauge_live*_*.db") if FOLDER in os.environ else ():
+        with suppress(ValueError, OSError):
+            pid = int(file.stem.rpartition("_")[2])
+            if not _is_alive(pid):
+                file.unlink()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -15,6 +15,7 @@ from armful.checks import count
 from armful.errors import with_message
 from armful.service._children import Role
 from armful.service._logging import configure_logging
+from armful.service._metrics import shared_metrics
 from armful.service._preparing import frozen_recipe
 from armful.service._server import App, run_worker
 from armful.service._supervisor import Supervisor
@@ -84,7 +85,7 @@ def serve(
     """
     options = options or ServeOptions()
     check_workers(workers)
-    with listening(host, port) as bound:
+    with listening(host, port) as bound, shared_metrics(workers):
         with Campaign.open(name, name=options.campaign) as campaign:
             _check_keys(campaign, host, bound)
             frozen_recipe(campaign)

@@ -9,7 +9,7 @@ import msgspec
 from armful.campaigns.settings import ServiceSettings, Settings
 from armful.errors import LedgerError
 from armful.ledger import Ledger, ModelInfo
-from armful.service._decisions import _stored_arms
+from armful.service._decisions import stored_arms
 from armful.service.dashboard._why import why
 
 N_DECISIONS = 12
@@ -94,7 +94,7 @@ class ServiceSource:
             arms, outcomes = self.ledger.chosen_and_outcomes(number)
         except LedgerError:  # numbers may have gaps
             return None
-        chosen = [msgspec.to_builtins(arm) for arm in _stored_arms(arms, outcomes, info.details.get("cap"))]
+        chosen = [msgspec.to_builtins(arm) for arm in stored_arms(arms, outcomes, info.details.get("cap"))]
         decision = {
             "decision_id": str(number),
             "decided_at": info.chosen_at.isoformat(),
