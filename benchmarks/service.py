@@ -1,0 +1,341 @@
+"""The decision service under load, beside a bare web application and beside Vowpal Wabbit's daemon.
+
+Every request carries N candidates with 20 ready features and asks for a slate of 10; armful chooses, makes the decision
+durable in SQLite and answers. All servers run on this machine with one worker and are asked in turn, so the ratios
+are of one run. CPU is that of the server's processes alone (worker, updater and supervisor for armful).
+
+- "bare": FastAPI and pydantic parse the same body and answer a fixed slate. It chooses nothing and stores nothing.
+- "vw": the daemon of Vowpal Wabbit (`--cb_explore_adf`, one of the candidates; `--ccb_explore_adf`, a slate of 10) is
+  sent the same numbers as text. It stores nothing.
+
+    python benchmarks/service.py            # about five minutes; needs pip install fastapi vowpalwabbit; Linux only
+    python benchmarks/service.py --quick
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+D, K = 20, 10
+TICK = os.sysconf("SC_CLK_TCK")
+SETTINGS = """\
+name = "load"
+id = "id"
+choose.k = {k}
+policy.cap = 1.0
+holdout.share = 0.0
+features.ready = {d}
+
+[outcomes]
+reward = "click"
+window = "{window}"
+
+[service]
+update_every = "{update_every}"
+most_arms = 20000
+"""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What was measured at one number of connections: requests a second, latencies in ms, CPU ms of a request."""
+
+    rate: float
+    p50: float
+    p99: float
+    cpu: float
+
+
+# -- servers -------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def armful(folder: Path, *, window: str = "1 hour", update_every: str = "30 seconds") -> Iterator[tuple[int, int]]:
+    """Serve a new campaign; give process id and port."""
+    folder.mkdir()
+    settings = SETTINGS.format(k=K, d=D, window=window, update_every=update_every)
+    (folder / "campaign.toml").write_text(settings)
+    with _process([sys.executable, "-m", "armful", "serve", str(folder), "--port", "0", "--no-access-log"]) as process:
+        yield process.pid, _port(process)
+
+
+@contextmanager
+def bare() -> Iterator[tuple[int, int]]:
+    """Serve the bare application."""
+    port = _free_port()
+    with _process([sys.executable, __file__, "--bare", str(port)]) as process:
+        _wait_for(port)
+        yield process.pid, port
+
+
+@contextmanager
+def vowpal_wabbit(options: str) -> Iterator[tuple[int, int]]:
+    """Run the daemon of Vowpal Wabbit."""
+    port = _free_port()
+    code = (
+        "from vowpalwabbit import pyvw\n"
+        f"pyvw.Workspace('{options} --daemon --foreground --num_children 1 --port {port} --quiet').run_parser()"
+    )
+    with _process([sys.executable, "-c", code]) as process:
+        _wait_for(port)
+        yield process.pid, port
+
+
+def serve_bare(port: int) -> None:
+    import uvicorn
+    from fastapi import FastAPI
+    from pydantic import BaseModel
+
+    class Candidate(BaseModel):
+        id: str
+        features: list[float]
+
+    class Decision(BaseModel):
+        candidates: list[Candidate]
+        key: str | None = None
+
+    app = FastAPI()
+
+    @app.post("/v1/decisions")
+    async def decide(decision: Decision) -> dict[str, object]:
+        chosen = [
+            {"id": each.id, "position": i + 1, "predicted": 0.1, "bonus": 0.1, "capped": False, "probability": None}
+            for i, each in enumerate(decision.candidates[:K])
+        ]
+        return {"decision_id": "1", "chosen": chosen, "model_version": 1}
+
+    uvicorn.run(app, port=port, log_level="warning", access_log=False)
+
+
+@contextmanager
+def _process(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _port(process: subprocess.Popen[str]) -> int:
+    """Return the port that `armful serve` prints when it is ready."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        if found:
+            return int(found[1])
+    raise RuntimeError("armful serve ended before it was ready")
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time of a process and of all below it."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK + sum(cpu_seconds(int(child)) for child in children)
+
+
+# -- load ----------------------------------------------------------------------------------------------------------
+
+
+def http_requests(n: int, count: int) -> list[bytes]:
+    """Return so many requests of n candidates."""
+    rng = np.random.default_rng(n)
+    requests = []
+    for _ in range(count):
+        X = (rng.uniform(0, 1, (n, D)) / np.sqrt(D)).round(5)
+        candidates = [{"id": f"item-{i}", "features": row} for i, row in enumerate(X.tolist())]
+        body = json.dumps({"candidates": candidates}, separators=(",", ":")).encode()
+        head = ["POST /v1/decisions HTTP/1.1", "host: 127.0.0.1", "content-type: application/json"]
+        requests.append("\r\n".join([*head, f"content-length: {len(body)}", "", ""]).encode() + body)
+    return requests
+
+
+def vw_requests(n: int, count: int, *, slots: bool) -> list[bytes]:
+    """Return the same candidates as text for Vowpal Wabbit."""
+    rng = np.random.default_rng(n)
+    requests = []
+    for _ in range(count):
+        X = (rng.uniform(0, 1, (n, D)) / np.sqrt(D)).round(5)
+        numbers = [" ".join(f"x{j}:{value}" for j, value in enumerate(row)) for row in X.tolist()]
+        if slots:
+            lines = ["ccb shared |", *(f"ccb action |a {row}" for row in numbers), *["ccb slot |"] * K]
+        else:
+            lines = [f"|a {row}" for row in numbers]
+        requests.append(("\n".join(lines) + "\n\n").encode())
+    return requests
+
+
+async def _read_http(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError(f"{head!r} {await reader.read(500)!r}")
+    length = int(re.search(rb"content-length: (\d+)", head, re.IGNORECASE)[1])  # type: ignore[index]
+    return await reader.readexactly(length)
+
+
+async def _read_vw(reader: asyncio.StreamReader) -> bytes:
+    return await reader.readuntil(b"\n\n")
+
+
+async def _load(port: int, requests: list[bytes], connections: int, total: int, read: Callable) -> list[float]:  # type: ignore[type-arg]
+    times: list[float] = []
+    left = iter(range(total))
+
+    async def one() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**24)
+        for i in left:
+            begin = time.perf_counter()
+            writer.write(requests[i % len(requests)])
+            await writer.drain()
+            await read(reader)
+            times.append(time.perf_counter() - begin)
+        writer.close()
+
+    await asyncio.gather(*(one() for _ in range(connections)))
+    return times
+
+
+def load(server: tuple[int, int], requests: list[bytes], connections: int, total: int, read: Callable) -> Load:  # type: ignore[type-arg]
+    """Send so many requests over so many connections, and measure."""
+    pid, port = server
+    cpu, begin = cpu_seconds(pid), time.perf_counter()
+    times = asyncio.run(_load(port, requests, connections, total, read))
+    seconds, cpu = time.perf_counter() - begin, cpu_seconds(pid) - cpu
+    p50, p99 = np.percentile(np.array(times) * 1e3, [50, 99])
+    return Load(rate=total / seconds, p50=float(p50), p99=float(p99), cpu=cpu / total * 1e3)
+
+
+# -- the tables ----------------------------------------------------------------------------------------------------
+
+
+def compare_cpu(folder: Path, repeats: int) -> None:
+    print(
+        "\nCPU of one request: armful (durable decisions) beside the others, 16 connections, medians of",
+        repeats,
+        "turns",
+    )
+    print("| candidates | armful ms | bare ms | armful / bare | vw one ms | armful / vw | vw slate ms | armful / vw |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    with (
+        armful(folder / "cpu") as ours,
+        bare() as theirs,
+        vowpal_wabbit("--cb_explore_adf") as one,
+        vowpal_wabbit("--ccb_explore_adf") as slate,
+    ):
+        for n, total in ((100, 1500), (1000, 200), (10_000, 24)):
+            bodies, texts, slates = http_requests(n, 20), vw_requests(n, 20, slots=False), vw_requests(n, 4, slots=True)
+            for server in (ours, theirs):
+                load(server, bodies, 4, max(total // 10, 8), _read_http)
+            cpu: dict[str, list[float]] = {"ours": [], "bare": [], "one": [], "slate": []}
+            for _ in range(repeats):
+                cpu["ours"].append(load(ours, bodies, 16, total, _read_http).cpu)
+                cpu["bare"].append(load(theirs, bodies, 16, total, _read_http).cpu)
+                cpu["one"].append(
+                    load(one, texts, 1, total, _read_vw).cpu
+                )  # the daemon answers one connection at a time
+                cpu["slate"].append(load(slate, slates, 1, max(total // 8, 4), _read_vw).cpu)
+            a, b, c, s = (float(np.median(cpu[name])) for name in ("ours", "bare", "one", "slate"))
+            print(
+                f"| {n:,} | {a:.2f} | {b:.2f} | {a / b:.2f} | {c:.2f} | {a / c:.2f} | {s:.2f} | {a / s:.2f} |",
+                flush=True,
+            )
+
+
+def show_load(folder: Path, factor: float) -> None:
+    print("\narmful under load (durable decisions) beside the bare application: requests a second, p50 / p99 in ms")
+    print("| candidates | connections | armful | bare | p50 / p99 armful | p50 / p99 bare | rate armful / bare |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    with armful(folder / "load") as ours, bare() as theirs:
+        for n, total in ((100, 2000), (1000, 300), (10_000, 40)):
+            bodies = http_requests(n, 20)
+            for connections in (1, 4, 16, 64):
+                count = max(int(total * factor), connections)
+                a, b = (
+                    load(ours, bodies, connections, count, _read_http),
+                    load(theirs, bodies, connections, count, _read_http),
+                )
+                latencies = f"{a.p50:.1f} / {a.p99:.1f} | {b.p50:.1f} / {b.p99:.1f}"
+                print(
+                    f"| {n:,} | {connections} | {a.rate:.0f} | {b.rate:.0f} | {latencies} | {a.rate / b.rate:.2f} |",
+                    flush=True,
+                )
+
+
+def show_swaps(folder: Path, factor: float) -> None:
+    """Compare latencies while models are swapped every second with those of a service that is not updated meanwhile."""
+    print("\nLatency in ms while a model is folded and swapped every second; 100 candidates, 4 connections")
+    print("| turn | quiet p50 / p99 | swapping p50 / p99 | ratio of p99 |")
+    print("| --- | --- | --- | --- |")
+    bodies, total, ratios = http_requests(100, 50), int(3000 * factor), []
+    with (
+        armful(folder / "quiet", update_every="1 hour") as quiet,
+        armful(folder / "swapping", window="1 second", update_every="1 second") as swapping,
+    ):
+        for turn in range(5):
+            a, b = (load(server, bodies, 4, total, _read_http) for server in (quiet, swapping))
+            ratios.append(b.p99 / a.p99)
+            print(
+                f"| {turn + 1} | {a.p50:.1f} / {a.p99:.1f} | {b.p50:.1f} / {b.p99:.1f} | {ratios[-1]:.2f} |", flush=True
+            )
+    print(f"median ratio of p99: {np.median(ratios):.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer requests")
+    parser.add_argument("--only", choices=["cpu", "load", "swaps"], help="one of the tables")
+    parser.add_argument("--bare", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.bare:
+        serve_bare(arguments.bare)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if arguments.only in (None, "cpu"):
+            compare_cpu(folder, repeats=3 if arguments.quick else 7)
+        if arguments.only in (None, "load"):
+            show_load(folder, 0.25 if arguments.quick else 1.0)
+        if arguments.only in (None, "swaps"):
+            show_swaps(folder, 0.25 if arguments.quick else 1.0)
+
+
+if __name__ == "__main__":
+    main()
