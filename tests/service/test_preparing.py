@@ -5,6 +5,7 @@ import pytest
 from armful.campaigns import Campaign
 from armful.campaigns.features import _size
 from armful.service._preparing import frozen_recipe
+from armful.service.updater import _fold
 
 TOP = """\
 name = "shop"
@@ -41,6 +42,13 @@ def test_the_recipe_is_fitted_on_the_source_and_stays(opened):
         assert recipe.n_features == 24  # 1 + 1 + 4 + 3, and (1 + 4) x 3
     with opened(TOP + COLUMNS.replace("brand", "brand2")) as campaign:
         assert frozen_recipe(campaign) == recipe
+
+
+def test_a_published_model_names_the_features_of_the_recipe(opened):
+    with opened(TOP + 'source = "items.csv"\n' + COLUMNS) as campaign:
+        fold = _fold(campaign)
+        assert list(fold.names) == frozen_recipe(campaign).names
+        assert "price" in fold.names
 
 
 def test_ready_features_are_frozen_too(opened):

@@ -7,6 +7,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
@@ -246,7 +247,7 @@ def _(status: ServiceStatus) -> None:
     if status.model_made_at is not None:
         typer.echo(
             f"model {status.model_version} of {date(status.model_made_at)}, "
-            f"updated every {status.update_every_seconds:g} seconds"
+            f"updated every {window(timedelta(seconds=status.update_every_seconds))}"
         )
     _effects(status)
 

@@ -172,6 +172,8 @@ def status(
     with _work(), _campaign(name, which, now) as campaign:
         done = campaign.status()
         then = ["report", name] if done.rounds else ["choose", name, _source(campaign)]
+        if campaign.settings.service is not None:
+            then = ["dashboard", name]
         _tell(done, as_json, *then, which=which)
 
 

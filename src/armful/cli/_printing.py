@@ -98,10 +98,11 @@ def window(length: timedelta) -> str:
 
     Examples
     --------
-    >>> window(timedelta(days=14)), window(timedelta(hours=36)), window(timedelta(minutes=90))
-    ('14 days', '36 hours', '90 minutes')
+    >>> window(timedelta(days=14)), window(timedelta(hours=36)), window(timedelta(minutes=90)), window(timedelta(0, 1))
+    ('14 days', '36 hours', '90 minutes', '1 second')
     """
     for unit, size in (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1))):
         if length % size == timedelta(0):
             return count(length // size, unit)
-    return f"{length.total_seconds():g} seconds"
+    seconds = length.total_seconds()
+    return f"{seconds:g} second{'' if seconds == 1 else 's'}"

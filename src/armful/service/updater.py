@@ -91,5 +91,10 @@ def run_updater(lifeline: Lifeline, name: str, options: ServeOptions) -> None:
 
 def _updates(campaign: Campaign, every: timedelta) -> Update:
     """Return a function that makes one update, resumed from what the ledger holds."""
-    fold = DecisionFold(campaign.ledger, campaign.settings, frozen_recipe(campaign).n_features)
+    fold = _fold(campaign)
     return lambda: update_model(fold, campaign.now(), update_every=every)
+
+
+def _fold(campaign: Campaign) -> DecisionFold:
+    recipe = frozen_recipe(campaign)
+    return DecisionFold(campaign.ledger, campaign.settings, recipe.n_features, recipe.names)
