@@ -188,6 +188,23 @@ def test_a_constraint_without_slots_explores_whole_rounds():
     assert constraint.violation(shown.indices) == 0
 
 
+def test_arms_of_a_group_are_counted_together():
+    """Groups of 40 and 10 arms, 5 to 8 of the first in 10: the counts of 10 sets are within 10 * 3 of their means."""
+    policy, X = with_scores(np.arange(50))
+    groups = [0] * 40 + [1] * 10
+    constraint = Quotas(groups, at_least={0: 5}, at_most={0: 8}, total=10)
+    rounds = 1500
+    found, given_p = frequencies(policy, X, constraint, 1.0, rounds, draws=100)
+    for group in (0, 1):
+        here = np.equal(groups, group)
+        assert np.abs(found[here] - found[here].mean()).max() < 5.5 * np.sqrt(0.25 / rounds)
+        assert np.ptp(given_p[here]) < 0.01
+        assert abs(given_p[here].mean() - found[here].mean()) < 0.02
+    shown = choose_with_inclusion(policy, X, constraint, explore=1.0, draws=100, rng=0)
+    assert shown.draws == 10
+    assert np.unique(shown.probabilities).size == 2
+
+
 def test_ties_under_quotas_are_counted():
     """1 of 3 equal arms: 4,000 draws are within 5.5 standard errors of 1/3."""
     policy, X = with_scores(np.zeros(9))

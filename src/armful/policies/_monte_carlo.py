@@ -16,6 +16,9 @@ from armful.randomness import Streams
 LARGEST = 2**20
 """The largest number of scores that are drawn at once."""
 
+FEWEST_SETS = 10
+"""Random sets that are drawn at least, where arms of a group are counted together."""
+
 
 def most_rows(draws: int, n_arms: int) -> Iterator[int]:
     """Yield numbers of draws that sum to `draws`, each with at most `LARGEST` scores."""
@@ -45,6 +48,25 @@ def random_scores(problem: Problem, draws: int, rng: Generator) -> FloatArray:
     """Return scores that are independent of the arms, `(draws, n_arms)`: positive, so that sets are large, or costs."""
     scores = rng.random((draws, problem.arms.n_arms))
     return -scores if problem.constraint.only_costs else scores
+
+
+def random_inclusion(problem: Problem, drawn_already: IntArray, draws: int, rng: Generator) -> tuple[FloatArray, int]:
+    """Return the probability of each arm to be in a random set, `(n_arms,)`, and the number of sets that were drawn.
+
+    Under bounds on groups, arms of the same groups have the same probability. They are counted together, so fewer sets
+    give the same error. drawn_already: a random set that counts as one more draw, or none.
+    """
+    n_arms, ranks = problem.arms.n_arms, problem.constraint.ranks
+    groups, n_sets = np.arange(n_arms), draws
+    if ranks is not None:
+        groups = np.zeros(n_arms, dtype=np.int64) if ranks.of_arm is None else ranks.of_arm
+        n_sets = min(draws, max(FEWEST_SETS, -(-draws * (int(groups.max()) + 1) // n_arms)))
+    hits = np.bincount(drawn_already, minlength=n_arms)
+    for some in most_rows(n_sets, n_arms):
+        sets = sets_of(problem, random_scores(problem, some, rng), rng)
+        hits += np.bincount(np.concatenate(sets), minlength=n_arms)
+    shown = np.bincount(groups, weights=hits) / np.bincount(groups)
+    return shown[groups] / (n_sets + (drawn_already.size > 0)), n_sets
 
 
 def sets_of(problem: Problem, scores: FloatArray, rng: Generator) -> Sequence[IntArray]:

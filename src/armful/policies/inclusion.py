@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.cluster._chunks import is_dask
+from armful.constraints._checks import NO_ARMS
 from armful.constraints.base import Constraint
 from armful.constraints.cardinality import TopK
-from armful.policies._monte_carlo import drawn_scores, most_rows, random_scores, sets_of
+from armful.policies._monte_carlo import drawn_scores, most_rows, random_inclusion, random_scores, sets_of
 from armful.policies._problem import Problem
 from armful.policies._slots import Slots
 from armful.policies.choice import Choice
@@ -107,8 +108,8 @@ def choose_with_inclusion(
     in random order.
 
     Where the policy draws its scores (`Policy.randomised`), p is averaged over the choice and `draws` more; without
-    exploration that is `(hits + 1) / (draws + 1)`. So is the probability of a random set under other constraints than
-    `TopK`, and that of ties there.
+    exploration that is `(hits + 1) / (draws + 1)`. So are the probability of a random set under other constraints than
+    `TopK`, where arms of the same groups are counted together, and that of ties there.
 
     Examples
     --------
@@ -166,12 +167,9 @@ def _by_rounds(policy: Policy, choice: Choice, problem: Problem, share: float, d
             chosen += np.bincount(np.concatenate(sets_of(problem, drawn, rng)), minlength=n_arms)
         chosen, used = chosen / (draws + 1), draws
     if share > 0:
-        at_random = np.zeros(n_arms)
-        at_random[indices] = float(explores)
-        for some in most_rows(draws, n_arms):
-            sets = sets_of(problem, random_scores(problem, some, rng), rng)
-            at_random += np.bincount(np.concatenate(sets), minlength=n_arms)
-        chosen, used = (1 - share) * chosen + share * at_random / (draws + explores), draws
+        drawn_already = indices if explores else NO_ARMS
+        at_random, used_for_it = random_inclusion(problem, drawn_already, draws, rng)
+        chosen, used = (1 - share) * chosen + share * at_random, max(used, used_for_it)
     return Inclusion(choice, indices, chosen[indices], np.full(indices.size, explores), used)
 
 

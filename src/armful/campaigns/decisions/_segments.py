@@ -77,9 +77,9 @@ class Segment:
     n : float
         The sum of the weights of what is learned.
     pending : ndarray of shape (n_features, n_features)
-        A root of the Gram matrix of outstanding arms.
+        A triangular root of the Gram matrix of outstanding arms; without rows where there are none.
     closes : ndarray of int, shape (last - first + 1,)
-        When each window closes, in microseconds.
+        When each window closes, in microseconds; empty where all have closed.
     counts : Counts
         What the summary needs.
     """
@@ -116,7 +116,7 @@ class Segment:
             root=state._sum.root,
             n=float(state.n),
             pending=_root_of(X[rows.outstanding]),
-            closes=closes,
+            closes=closes if (closes > now).any() else closes[:0],
             counts=Counts.of(rows),
         )
 
@@ -126,7 +126,7 @@ class Segment:
 
     def is_open(self, number: int) -> bool:
         """Return whether the window of a decision was open."""
-        return bool(self.closes[number - self.first] > self.last_close)
+        return bool(self.closes.size and self.closes[number - self.first] > self.last_close)
 
     def to_bytes(self, learning: Learning) -> bytes:
         """Return the segment for `Ledger.write_segments`."""
@@ -194,7 +194,5 @@ def _without_shocks(
 
 
 def _root_of(X: FloatArray) -> FloatArray:
-    """Return a square root of `X'X`, `(d, d)`."""
-    d = X.shape[1]
-    root = np.zeros((d, d))
-    return stacked_root(root, np.ascontiguousarray(X)) if X.size else root
+    """Return a triangular square root of `X'X`, `(d, d)`; without rows where X has none."""
+    return stacked_root(np.zeros((X.shape[1], X.shape[1])), np.ascontiguousarray(X)) if X.size else X[:0]

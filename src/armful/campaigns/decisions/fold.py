@@ -148,7 +148,7 @@ class DecisionFold:
         """At most n_features rows with the Gram matrix of all arms whose reward is outstanding, `(m, n_features)`."""
         root = np.zeros((self.n_features, self.n_features))
         for segment in self.in_order():
-            if segment.pending.any():
+            if segment.pending.size:
                 root = stacked_root(root, segment.pending, triangle=True)
         return root if root.any() else root[:0]
 
