@@ -86,6 +86,8 @@ SCORES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
         (Request(quotas=[Quota("region", at_most=1), Quota("city", at_least={"1": 1}, nested=True)]), "", "aef"),
         (Request(quotas=[Quota("region", at_most=1), Quota("age", at_most={"o": 1})]), "", "aef"),
         (Request(quotas=[Quota("region", at_most=1)], require=["a"]), "", "aef"),
+        (Request(2, [REGION(None, 1), Quota("age", at_most=1)], list("def")), "", "bc"),
+        (Request(2, [REGION(None, 1), Quota("age", at_most=1)], list("def"), ["a"]), "", "a"),
         (None, BUDGET, "f"),
         (Request(k=2, require=["a"]), BUDGET, "ae"),
         (Request(quotas=[Quota("region", at_least={"n": 1})]), BUDGET, "ae"),

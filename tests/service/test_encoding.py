@@ -134,7 +134,7 @@ def test_candidates_are_encoded_as_the_recipe_does_it(campaign):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=400)
 @given(campaigns())
 def test_many_candidates_are_encoded_as_the_recipe_does_it(campaign):
     check(*campaign)
@@ -170,6 +170,21 @@ def recipe():
     arrays = [pa.array([row[name] for row in ROWS]) for name in ROWS[0]]
     arrays[3] = pa.array([int(row["size"]) for row in ROWS])  # sizes were numbers when they were fitted
     return FeatureRecipe.fit(FeatureSettings(columns=COLUMNS), [pa.record_batch(arrays, names=list(ROWS[0]))])
+
+
+@pytest.mark.parametrize("context", [["country"], ["country", "price"], ["brand", "title", "since"]])
+@pytest.mark.parametrize("turned", [False, True])
+def test_every_column_is_crossed_with_the_context(context, turned):
+    arm = [column.name for column in COLUMNS if column.name not in context]
+    pairs = [(a, b) for b in context for a in arm]
+    pairs += [("brand", "size")] if "brand" in arm else []
+    features = FeatureSettings(columns=COLUMNS, interactions=tuple((b, a) if turned else (a, b) for a, b in pairs))
+    recipe = FeatureRecipe.fit(features, [batch(ROWS, COLUMNS)])
+    encoder = Encoder.of(made(features, context), recipe)
+    given = {name: ROWS[5][name] for name in context}
+    arms = [Arm(str(i), {name: row[name] for name in arm}) for i, row in enumerate(ROWS)]
+    expected = recipe.transform(batch([row | given for row in ROWS], COLUMNS))
+    np.testing.assert_array_equal(encoder.encode(arms, given), expected)
 
 
 @pytest.fixture
@@ -282,6 +297,24 @@ def test_a_campaign_of_columns_needs_columns(encoder, arm, sentence):
     with pytest.raises(ValueError) as caught:
         encoder.encode([Arm("good", GOOD), arm], None)
     assert str(caught.value) == sentence
+
+
+def test_a_code_counts_as_the_median_and_is_marked():
+    rows = {
+        "days": [float(i % 9) for i in range(40)] + [999.0] * 20 + [None] * 3,
+        "debt": [-1.0] * 12 + [float(i) for i in range(51)],
+    }
+    columns = tuple(ColumnSettings(name=name, kind="number") for name in rows)
+    recipe = FeatureRecipe.fit(FeatureSettings(columns=columns), [pa.record_batch(rows)])
+    assert "days: 999" in recipe.names
+    assert "debt: -1" in recipe.names
+    later = {"days": [999.0, None, 4.0, 3.0, 999], "debt": [-1.0, 999.0, None, 7.0, 2.0]}
+    encoder = Encoder.of(made(FeatureSettings(columns=columns)), recipe)
+    arms = [Arm(str(i), {name: later[name][i] for name in later}) for i in range(5)]
+    expected = recipe.transform(
+        pa.record_batch({name: pa.array(values, pa.float64()) for name, values in later.items()})
+    )
+    np.testing.assert_array_equal(encoder.encode(arms, None), expected)
 
 
 def test_dates_of_several_writings_come_in_one_request(encoder):

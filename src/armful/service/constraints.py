@@ -146,8 +146,7 @@ class Constraints:
         names = _Names(ids if rows is None else [ids[i] for i in rows.tolist()])
         if quotas or self.choose.budget:
             columns = {quota.column: _groups(quota.column, groups, rows) for quota in quotas}
-            must = names.indices_of(required)
-            constraint = self._bounded(quotas, columns, size, rows, costs, must)
+            constraint = self._bounded(quotas, columns, size, rows, costs, names.indices_of(required))
         else:
             constraint = top(size)
         if required:
@@ -294,8 +293,9 @@ class _Names:
         self.ids = ids
 
     def indices_of(self, ids: ArrayLike) -> IntArray:
-        place = {id: i for i, id in enumerate(self.ids)}
-        return np.array([place[str(id)] for id in np.asarray(ids).tolist()], dtype=np.int64)
+        wanted = np.asarray(ids).tolist()
+        place = {id: i for i, id in enumerate(self.ids)} if wanted else {}
+        return np.array([place[str(id)] for id in wanted], dtype=np.int64)
 
     def ids_of(self, indices: IntArray) -> NDArray[Any]:
         return np.array([self.ids[i] for i in indices.tolist()])

@@ -259,7 +259,6 @@ class _Side:
             for encoder in self._encoders:
                 encoder.write(columns, X)
         except Exception:  # slowly, to say which value it was, or that each alone can be used
-            X[:, self.features] = 0.0
             for i in range(len(rows)):
                 self._write_one([column[i : i + 1] for column in columns], X[i : i + 1], who(i))
 
