@@ -13,6 +13,7 @@ from tests.service.dashboard_server import KEY, DashboardServer, open_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
+expect.set_options(timeout=120_000)
 PLOTS = ["reward", "exploration", "coefficients", "quotas", "positions"]
 NO_CONNECTION = ("Failed to load resource", "request failed", "ERR_")
 

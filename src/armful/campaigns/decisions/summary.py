@@ -74,7 +74,13 @@ def summary(
             "series": _series.series(segments),
             "lift": None
             if lift is None
-            else {"value": lift.per_contact, "low": lift.low, "high": lift.high, "sentence": lift.sentence},
+            else {
+                "value": lift.per_contact,
+                "low": lift.low,
+                "high": lift.high,
+                "relative": lift.relative,
+                "sentence": lift.sentence,
+            },
             "coefficients": [
                 each.to_dict() for each in coefficients(policy, fold.names, ready=bool(settings.features.ready))
             ],

@@ -112,8 +112,14 @@ function pooled(all, seconds, kind, most) {
   const groups = [];
   for (let i = 0; i < all.length; i += size) groups.push(all.slice(i, i + size));
   return groups.map((group) => ({
-    from: group[0].from, to: group.at(-1).to, ...Object.fromEntries(Object.keys(SHARES).map((share) => [share, together(group.map((each) => each[share]))])),
+    from: group[0].from, to: group.at(-1).to, exploring: exploringOf(group), ...Object.fromEntries(Object.keys(SHARES).map((share) => [share, together(group.map((each) => each[share]))])),
   }));
+}
+
+function exploringOf(group) {
+  const some = group.filter((each) => (each.exploring ?? null) !== null);
+  const n = some.reduce((sum, each) => sum + each.decisions, 0);
+  return n ? some.reduce((sum, each) => sum + each.decisions * each.exploring, 0) / n : null;
 }
 
 // The mean of several means, with its interval.
@@ -153,16 +159,19 @@ export function rewardChart({ series: all, kind, reward_name: reward }, seconds)
   };
 }
 
-export function explorationChart({ series, kind }) {
-  return (colours, narrow) => ({
-    traces: [{
-      type: "scatter", x: series.map((each) => local(middle(each, kind))), y: series.map((each) => each.exploring ?? null),
-      mode: series.length > MOST_MARKERS ? "lines" : "lines+markers", fill: "tozeroy", fillcolor: colours["accent-soft"],
-      line: { color: colours.accent, width: 2 }, marker: { color: colours.accent, size: 6 }, hovertemplate: "%{x|%-d %b %H:%M}: %{y:.1%}<extra></extra>",
-    }],
-    layout: layoutOf(colours, narrow, { x: { type: "date", fixedrange: false }, y: { tickformat: ".0%", rangemode: "tozero" }, height: 280, left: 44 }),
-    label: "Area chart: share of exploration over time. The table below has the numbers.",
-  });
+export function explorationChart({ series: all, kind }, seconds) {
+  return (colours, narrow) => {
+    const series = pooled(all, seconds, kind, MOST_POINTS);
+    return {
+      traces: [{
+        type: "scatter", x: series.map((each) => local(middle(each, kind))), y: series.map((each) => each.exploring ?? null),
+        mode: series.length > MOST_MARKERS ? "lines" : "lines+markers", fill: "tozeroy", fillcolor: colours["accent-soft"],
+        line: { color: colours.accent, width: 2 }, marker: { color: colours.accent, size: 6 }, hovertemplate: "%{x|%-d %b %H:%M}: %{y:.1%}<extra></extra>",
+      }],
+      layout: layoutOf(colours, narrow, { x: { type: "date", fixedrange: false }, y: { tickformat: ".0%", rangemode: "tozero" }, height: 280, left: 44 }),
+      label: "Area chart: share of exploration over time. The table below has the numbers.",
+    };
+  };
 }
 
 export function coefficientChart({ coefficients }) {

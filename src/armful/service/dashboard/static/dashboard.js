@@ -4,7 +4,7 @@ import { clearDecisions } from "./decisions.js";
 import { byId, element, setText, show } from "./dom.js";
 import { detailOf, fetchWithKey } from "./key.js";
 import { Live } from "./live.js";
-import { drawReward, showAges, showCampaign } from "./sections.js";
+import { drawSeries, showAges, showCampaign } from "./sections.js";
 import { duration } from "./words.js";
 
 const OLD = 8; // seconds without a sign of life from which on the page says so
@@ -134,7 +134,7 @@ byId("pause").addEventListener("click", pause);
 byId("theme").value = document.documentElement.dataset.theme ?? "";
 byId("theme").addEventListener("change", (event) => chooseTheme(event.target.value));
 byId("range").addEventListener("change", (event) => {
-  drawReward(state.data);
+  drawSeries(state.data);
   showLast(Number(event.target.value), state.data.series);
 });
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

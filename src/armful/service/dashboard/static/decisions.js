@@ -61,7 +61,7 @@ function update(item, decision) {
   setProse(find(".why"), decision.why ?? "");
   setText(find(".context"), contextOf(decision));
   find(".scroll").setAttribute("aria-label", `Arms of decision ${decision.decision_id}`);
-  const rows = chosen.map((each) => [String(each.position), each.id, score(each), ...numbersOf(each)]);
+  const rows = chosen.map((each) => [String(each.position), each.id + (each.share === "explored" ? " (drawn at random)" : ""), score(each), ...numbersOf(each)]);
   if (runnerUp) rows.push(["next", runnerUp.id, score(runnerUp), ...numbersOf(runnerUp)]);
   const table = find("table");
   fillTable(table, COLUMNS, rows);

@@ -17,6 +17,7 @@ export function showCampaign(data, before, now) {
   if (changed("series", "kind", "reward_name")) {
     showReward(data);
     showExploration(data);
+    drawSeries(data);
   }
   if (changed("coefficients")) showCoefficients(data);
   if (changed("quotas", "kind")) showQuotas(data);
@@ -120,7 +121,6 @@ function showReward(data) {
     : "No reward has come yet.");
   byId("reward").dataset.empty = String(!shares.length);
   setRanges(series);
-  drawReward(data);
   const named = shares.toReversed();
   const first = isCampaign ? [["round", false], ["window closes", false], ["contacts", true]] : [["from", false], ["to", false], ["decisions", true]];
   const columns = [...first, ...named.flatMap((share) => [[`${share}, known`, true], ["mean", true], ["95 %", true]]), ["predicted", true]];
@@ -132,8 +132,10 @@ function showReward(data) {
   fillTable(byId("reward-table"), columns, rows);
 }
 
-export function drawReward(data) {
-  if (sharesIn(data.series).length) draw("reward-plot", rewardChart(data, Number(byId("range").value)));
+export function drawSeries(data) {
+  const seconds = Number(byId("range").value);
+  if (sharesIn(data.series).length) draw("reward-plot", rewardChart(data, seconds));
+  if (!byId("exploration").hidden) draw("exploration-plot", explorationChart(data, seconds));
 }
 
 function setRanges(series) {
@@ -152,7 +154,9 @@ function showExploration(data) {
   const some = data.series.filter((each) => (each.exploring ?? null) !== null);
   show(byId("exploration"), some.length > 0);
   if (!some.length) return;
-  draw("exploration-plot", explorationChart({ ...data, series: some }));
+  setProse(byId("exploration-text"), data.kind === "campaign"
+    ? "The share of the chosen whom the estimate alone would not have chosen: they are tried out because too little is known of people like them. It falls as the model learns."
+    : "The share of the chosen arms that were drawn at random, whatever the model says of them: `explore` in the settings. The bonus in the scores explores besides.");
   const rows = some.toReversed().map((each) => [moment(each.from), percent(each.exploring), percent(each.capped), number(each.predicted)]);
   fillTable(byId("exploration-table"), [["from", false], ["exploration", true], ["at the cap", true], ["predicted", true]], rows);
 }
