@@ -176,6 +176,12 @@ def test_the_best_set_is_that_of_all_sets(k, at_least, at_most, second, bound, e
         ),
         (Request(quotas=[REGION({"w": 1, "n": 1})]), BUDGET, "rows region 'n', region 'w' and the budget conflict"),
         (Request(require=["f", "a"]), BUDGET, "the required arms cost 7, the budget is 6"),
+        (
+            Request(quotas=[Quota("regio", 1)]),
+            "",
+            "a quota needs a column of the candidates, got 'regio'; did you mean",
+        ),
+        (Request(quotas=[Quota("zzz", 1)]), "", "a quota needs a column of the candidates, got 'zzz'; list it in"),
         (Request(quotas=[REGION()]), "", "the quota of 'region' needs at_least or at_most"),
         (Request(quotas=[REGION(1), REGION(1)]), "", "the quota of 'region' is there twice"),
         (Request(quotas=[REGION(1, nested=True)]), "", "nested is for the second quota and later ones"),

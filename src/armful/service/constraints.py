@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, vstack
 
 from armful.campaigns.settings import QuotaSettings, Settings
+from armful.campaigns.settings._checking import did_you_mean
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, Knapsack, Linear, NestedQuotas, Quotas, Requiring, TopK, overlapping_quotas
 from armful.constraints._groups import Groups
@@ -102,6 +103,9 @@ class Constraints:
     def __init__(self, settings: Settings, *, exclude: Sequence[str] = (), require: Sequence[str] = ()) -> None:
         self.choose = settings.choose
         self.exclude, self.require = frozenset(exclude), frozenset(require)
+        features, context = settings.features, settings.service.context if settings.service else ()
+        listed = [*(column.name for column in features.columns), *features.ready, *features.leave_out]
+        self._columns = [name for name in listed if name not in context]
 
     def build(
         self,
@@ -137,7 +141,7 @@ class Constraints:
         k, quotas = self.choose.k, self.choose.quotas
         if request is not None:
             k = k if request.k is None else request.k
-            quotas = quotas if request.quotas is None else requested_quotas(request.quotas)
+            quotas = quotas if request.quotas is None else self._requested(request.quotas)
         rows, required = self._eligible(ids, request)
         n = len(ids) if rows is None else rows.size
         size = min(k, n)
@@ -154,6 +158,13 @@ class Constraints:
         reached = min(constraint.k, k) if self.choose.budget is None else k if size == k else size
         notes = () if reached == k else (f"k is {k}, and {reached} of {n} candidates are all that may be chosen",)
         return Allowed(constraint=constraint, rows=rows, notes=notes)
+
+    def _requested(self, quotas: Sequence[QuotaRequest]) -> tuple[QuotaSettings, ...]:
+        for quota in quotas:
+            if quota.column not in self._columns:
+                hint = did_you_mean(quota.column, self._columns) or "list it in features.leave_out if it is no feature"
+                raise ValueError(f"a quota needs a column of the candidates, got {quota.column!r}; {hint}")
+        return requested_quotas(quotas)
 
     def _eligible(self, ids: Sequence[str], request: ConstraintRequest | None) -> tuple[IntArray | None, list[str]]:
         """Return the candidates that may be chosen, None for all, and the ids of those that must be."""
