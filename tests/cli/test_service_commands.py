@@ -163,3 +163,8 @@ def test_help_has_an_example(armful, command):
 def test_json_errors_are_objects(armful):
     done = armful("key", "revoke", "autumn", "nobody", "--json")
     assert (done.code, json.loads(done.stdout)["error"][:12]) == (2, "there is no ")
+
+
+def test_the_seconds_of_a_demo_are_those_of_a_service(armful):
+    assert refused(armful, "demo", "--seconds", "3") == "--seconds is for --serve: without it the demo ends by itself"
+    assert "Example: armful demo --serve" in armful.works("demo", "--help").stdout

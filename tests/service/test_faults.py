@@ -6,6 +6,7 @@ acknowledged, none of them twice, and the published model must be the sum over t
 
 import json
 import os
+import re
 import signal
 import socket
 
@@ -68,8 +69,15 @@ class Site:
         until(all_moved, "further decisions of every client")
 
     def kill(self, name):
-        """Kill a process of the service that was there when it became ready."""
+        """Kill a process of the service, and wait until another is in its place."""
         os.kill(self.service.processes[name], signal.SIGKILL)
+        before = self.service.processes[name]
+        self.service.processes[name] = until(lambda: self._newest(name, before), "another process")
+
+    def _newest(self, name, before):
+        """The id of a process that became ready after another one."""
+        found = re.findall(rf"{name} \(process (\d+)\) is ready", self.service.log())
+        return int(found[-1]) if found and int(found[-1]) != before else None
 
     def stop(self):
         """Stop the load, wait until the model holds everything, and end the service."""
@@ -136,15 +144,10 @@ def site(tmp_path):
         site.service.close()
 
 
-def restarts(service, name):
-    return [line["message"] for line in service.messages() if line["message"].startswith(f"{name} (process")]
-
-
 def test_killed_workers(site):
     site.start()
-    for name in ("worker 1", "worker 2"):
+    for name in 3 * ("worker 1", "worker 2"):
         site.kill(name)
-        until(lambda name=name: restarts(site.service, name), "the end of a worker")
         site.goes_on()
     site.stop()
     site.check()
@@ -155,10 +158,10 @@ def test_a_killed_updater(site):
     site.start()
     with Campaign.open(site.folder) as campaign:
         until(lambda: campaign.ledger.model_version() > 0, "a model")
-        site.kill("updater")
-        until(lambda: restarts(site.service, "updater"), "the end of the updater")
-        version = campaign.ledger.model_version()
-        until(lambda: campaign.ledger.model_version() > version, "a model of the next updater")
+        for _ in range(3):
+            site.kill("updater")
+            version = campaign.ledger.model_version()
+            until(lambda v=version: campaign.ledger.model_version() > v, "a model of the next updater")
     site.goes_on()
     site.stop()
     site.check()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from armful.cli import _campaign_options as options
+from armful.cli import _service_options as service_options
 from armful.cli._failing import needs, stopped
 
 if TYPE_CHECKING:
@@ -223,22 +224,41 @@ def forget(
         _tell(campaign.forget(ids), as_json, "status", name, which=which)
 
 
-def demo(out: options.DemoFolder = Path("armful-demo"), seed: options.Seed = 0, as_json: options.Json = False) -> None:
+def demo(
+    out: options.DemoFolder = Path("armful-demo"),
+    seed: options.Seed = 0,
+    serve: service_options.Serve = False,
+    port: service_options.DemoPort = 8000,
+    seconds: service_options.Seconds = None,
+    as_json: options.Json = False,
+) -> int:
     """Run a made campaign from beginning to end, in about a minute.
 
     Makes 200,000 customers who respond in a way that the campaign has to find
     out, contacts 2,000 of them in each of eight weeks, and learns from what
     they buy. Prints each command as you would type it.
 
+    With --serve it is a news page: a decision service whose made readers come
+    and click until Ctrl-C, and its dashboard to watch.
+
     Example: armful demo --out try-it
+    Example: armful demo --serve
     """
+    if serve:
+        with needs("serve"):
+            from armful.cli._service_demo import run_service_demo  # noqa: PLC0415
+        with _work():
+            return run_service_demo(out, seed=seed, port=port, seconds=seconds, as_json=as_json)
+    if seconds is not None:
+        raise ValueError("--seconds is for --serve: without it the demo ends by itself")
     with _work():
         from armful.cli._demo_output import run_demo  # noqa: PLC0415
 
         run_demo(out, seed=seed, as_json=as_json)
+    return 0
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (init, check, plan, choose, learn, status, report, forget, demo)
+COMMANDS: tuple[Callable[..., int | None], ...] = (init, check, plan, choose, learn, status, report, forget, demo)
 
 
 @contextmanager

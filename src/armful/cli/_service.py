@@ -48,7 +48,7 @@ def serve(
         )
 
         def tell(running: "Running") -> None:
-            _tell_address(running, f"{_shown(name)} is served at {running.url}; Ctrl-C ends it", as_json)
+            tell_address(running, f"{_shown(name)} is served at {running.url}; Ctrl-C ends it", as_json)
 
         return serve_campaign(name, host=host, port=port, workers=workers, options=how, when_ready=tell)
 
@@ -71,7 +71,7 @@ def dashboard(
         from armful.service.showing import show  # noqa: PLC0415
 
         def tell(running: "Running") -> None:
-            _tell_address(running, f"the dashboard of {_shown(name)} is at {running.url}; Ctrl-C ends it", as_json)
+            tell_address(running, f"the dashboard of {_shown(name)} is at {running.url}; Ctrl-C ends it", as_json)
 
         return show(name, port=port, campaign=which, when_ready=tell)
 
@@ -184,7 +184,7 @@ def _ledger(name: str, which: str | None) -> Iterator["Ledger"]:
         yield campaign.ledger
 
 
-def _tell_address(running: "Running", sentence: str, as_json: bool) -> None:
+def tell_address(running: "Running", sentence: str, as_json: bool) -> None:
     """Print the address at once, also into a pipe."""
     from armful.cli._campaign_output import print_json  # noqa: PLC0415
 

@@ -32,3 +32,4 @@ Seconds = Annotated[
     float | None,
     _option("--seconds", "N", "With --serve: end by itself after so many seconds.", min=0.1, show_default=False),
 ]
+DemoPort = Annotated[int, _option("--port", "N", "With --serve: the port; 0 for one that is free.", min=0, max=65535)]

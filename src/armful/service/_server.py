@@ -138,7 +138,9 @@ class _Starting:
             await send({"type": "lifespan.startup.failed", "message": ""})
 
 
-def run_worker(lifeline: Lifeline, listening: socket.socket, make_app: Callable[[], App]) -> None:
+def run_worker(
+    lifeline: Lifeline, listening: socket.socket, make_app: Callable[[], App], log_level: int = logging.INFO
+) -> None:
     """Answer requests until the lifeline ends.
 
     Parameters
@@ -150,8 +152,10 @@ def run_worker(lifeline: Lifeline, listening: socket.socket, make_app: Callable[
     make_app : callable
         Returns the ASGI application; an error of a user's is reported in a sentence. Its `state.before_shutdown`, if
         there is one, is called before requests in flight are waited for.
+    log_level : int
+        What is logged.
     """
-    configure_logging()
+    configure_logging(log_level)
     UVICORN.setLevel(logging.CRITICAL)  # why it cannot start is said in a sentence
     try:
         app = _Starting(make_app())

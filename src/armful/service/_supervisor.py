@@ -38,26 +38,29 @@ class Supervisor:
     ) -> None:
         self._children = [Child(role) for role in roles]
         self._listening, self._when_ready = listening, when_ready
-        self._n_signals, self._was_ready = 0, False
+        self._n_signals = 0
+        self._ready_at: float | None = None
 
     def run(self, seconds: float | None = None) -> int:
-        """Run until SIGINT or SIGTERM, or for so many seconds; return the exit code.
+        """Run until SIGINT or SIGTERM, or for so many seconds once it is ready; return the exit code.
 
         Raises
         ------
         ServingError
             If a process cannot start in the first place.
         """
-        until = None if seconds is None else time.monotonic() + seconds
         with self._signals():
             try:
-                while not self._n_signals and (until is None or time.monotonic() < until):
+                while not self._n_signals and not (seconds is not None and self._ready_for() >= seconds):
                     self._start_those_due()
                     self._wait(TICK_SECONDS)
                     self._listen()
             finally:
                 ended = self._end()
         return 0 if ended else 1
+
+    def _ready_for(self) -> float:
+        return 0.0 if self._ready_at is None else time.monotonic() - self._ready_at
 
     def _start_those_due(self) -> None:
         for child in self._children:
@@ -74,16 +77,19 @@ class Supervisor:
     def _listen(self) -> None:
         """Hear what the processes say, and bury those that have ended."""
         for child in self._children:
+            was_ready = child.is_ready
             child.listen()
+            if self._ready_at is not None and child.is_ready and not was_ready:
+                LOGGER.info("%s (process %s) is ready", child.role.name, child.pid)
             if not child.has_ended() or self._n_signals:
                 continue
             how = child.bury()
-            if not self._was_ready:
+            if self._ready_at is None:
                 raise ServingError(child.sentence or f"{how} before it was ready")
             then = f"in {child.pause:g} seconds" if child.pause else "now"
             LOGGER.error("%s; another one is started %s", how, then)
-        if not self._was_ready and all(child.is_ready for child in self._children):
-            self._was_ready = True
+        if self._ready_at is None and all(child.is_ready for child in self._children):
+            self._ready_at = time.monotonic()
             self._when_ready({child.role.name: child.pid for child in self._children if child.pid is not None})
 
     def _end(self) -> bool:

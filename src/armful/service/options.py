@@ -1,5 +1,6 @@
 """How a campaign is served: what the command line says, not what `campaign.toml` says."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +22,8 @@ class ServeOptions:
         Whether each request is logged.
     dashboard : bool
         Whether the dashboard is served at `/`.
+    log_level : int
+        What is logged: `logging.INFO` and above by default.
     now : callable, optional
         Returns the current time, with a time zone; for tests and simulations.
     """
@@ -30,4 +33,5 @@ class ServeOptions:
     poll_every: timedelta = timedelta(seconds=1)
     access_log: bool = True
     dashboard: bool = True
+    log_level: int = logging.INFO
     now: Callable[[], datetime] | None = None

@@ -49,6 +49,7 @@ def serve(
     port: int = 8000,
     workers: int = 1,
     options: ServeOptions | None = None,
+    beside: Callable[[str], Role] | None = None,
     when_ready: Callable[[Running], None] = lambda _: None,
     seconds: float | None = None,
 ) -> int:
@@ -66,10 +67,12 @@ def serve(
         The number of processes that answer requests.
     options : ServeOptions, optional
         How it is served.
+    beside : callable, optional
+        Takes the address and returns a further process to run.
     when_ready : callable
         Called once, when all processes are ready.
     seconds : float, optional
-        End by itself after so many seconds.
+        End by itself when it was ready for so many seconds.
 
     Returns
     -------
@@ -90,8 +93,11 @@ def serve(
             _check_keys(campaign, host, bound)
             frozen_recipe(campaign)
         make_app = functools.partial(create_app, name, options=options)
-        roles = [Role(name=f"worker {i}", run=run_worker, arguments=(bound, make_app)) for i in range(1, workers + 1)]
+        arguments = (bound, make_app, options.log_level)
+        roles = [Role(name=f"worker {i}", run=run_worker, arguments=arguments) for i in range(1, workers + 1)]
         roles.append(Role(name="updater", run=run_updater, arguments=(name, options)))
+        if beside is not None:
+            roles.append(beside(address(host, bound.getsockname()[1])))
         return run(roles, bound, host, when_ready, seconds)
 
 

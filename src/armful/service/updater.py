@@ -76,7 +76,7 @@ def run_updater(lifeline: Lifeline, name: str, options: ServeOptions) -> None:
     options : ServeOptions
         How it is served.
     """
-    configure_logging()
+    configure_logging(options.log_level)
     over = threading.Event()
     lifeline.when_to_end(over.set)
     try:
