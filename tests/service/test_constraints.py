@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from armful.campaigns.settings import parse_settings
 from armful.constraints import TopK
 from armful.errors import InfeasibleError
-from armful.service.constraints import Constraints, requested_quotas
+from armful.service._quota_requests import requested_quotas
+from armful.service.constraints import Constraints
 
 SETTINGS = """\
 name = "shop"
