@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from armful.campaigns._results import Result
+from armful.campaigns.campaign import Campaign
 from armful.campaigns.demo._customers import DemoWorld, make_world
 from armful.campaigns.demo._orders import DemoShop, day
 from armful.campaigns.demo._settings import edited
 from armful.campaigns.init import init_campaign
-from armful.campaigns.rounds._lists import list_path
-from armful.campaigns._results import Result
-from armful.campaigns.campaign import Campaign
 from armful.campaigns.lift import Lift, estimate_lift, lift_data
+from armful.campaigns.rounds._lists import list_path
 from armful.campaigns.settings import read_settings
 
 T = TypeVar("T")
