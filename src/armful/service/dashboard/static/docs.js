@@ -36,7 +36,7 @@ function operation(root, each, id) {
   if (body) parts.push(element("h3", {}, "Body"), element("p", { class: "quiet" }, element("code", {}, type)), schemaOf(root, body.schema));
   parts.push(element("h3", {}, "Example"), copyable(curl(root, each, parameters, type, body), `${each.method} ${each.path}`));
   parts.push(element("h3", {}, "Answers"), element("ul", { class: "responses" },
-    ...Object.entries(each.responses ?? {}).map(([status, answer]) => response(root, status, resolve(root, answer)))));
+    ...Object.entries(each.responses ?? {}).map(([status, answer]) => response(root, status, resolve(root, answer), `${each.method} ${each.path}`))));
   return element("section", { class: "operation", id, "aria-labelledby": title }, ...parts);
 }
 
@@ -46,7 +46,7 @@ function parameter(root, { name, in: where, required, schema = {}, description }
     description ? element("span", { class: "about" }, ...prose(description)) : null);
 }
 
-function response(root, status, answer) {
+function response(root, status, answer, label) {
   const good = status.startsWith("2");
   const head = [element("span", { class: "status", "data-good": String(good) }, status), answer.description ?? ""];
   const [type, content] = Object.entries(answer.content ?? {})[0] ?? [];
@@ -54,7 +54,7 @@ function response(root, status, answer) {
   const example = content.example ?? exampleOf(root, content.schema);
   return element("li", {}, element("details", { open: good }, element("summary", {}, ...head),
     element("p", { class: "quiet" }, element("code", {}, type)), schemaOf(root, content.schema),
-    good && type.includes("json") ? element("pre", { tabindex: "0", role: "region", "aria-label": `Example of the answer ${status}` }, JSON.stringify(example, null, 2)) : null));
+    good && type.includes("json") ? element("pre", { tabindex: "0", role: "region", "aria-label": `Answer ${status} of ${label}` }, JSON.stringify(example, null, 2)) : null));
 }
 
 // The fields of an object as a list, those of objects in it behind a summary.
