@@ -11,7 +11,7 @@ from armful.ledger._decision_records import Decided, NewDecision, NewRewards, Re
 from armful.ledger._engine import Store
 from armful.ledger._records import SHARES, RewardCounts
 from armful.ledger._schema import chosen, rewards, rounds
-from armful.ledger._writing import aware, check_texts
+from armful.ledger._writing import aware, check_lengths, check_texts
 
 ROUND_COLUMNS = [
     "id",
@@ -104,6 +104,7 @@ def _prepared(store: Store, decision: NewDecision) -> tuple[Any, ...] | LedgerEr
 
 def _check_decision(decision: NewDecision) -> None:
     """Raise an error if the store could not hold the decision, or would not give it back as it is."""
+    arms: Sequence[str] = ()
     texts = [decision.key or "", decision.unit or "", decision.details]
     whole = [decision.n_features, decision.model_version or 0]
     if decision.rows:
@@ -128,8 +129,9 @@ def _check_decision(decision: NewDecision) -> None:
         texts += [text for text in groups if text is not None]
         whole += positions
     check_texts(texts)
-    if not {int}.issuperset(map(type, whole)) or max(map(abs, whole)) > LARGEST:
-        raise LedgerError("positions, n_features and model_version must be int of at most 64 bits")
+    check_lengths([decision.key or "", decision.unit or "", *arms])
+    if not {int}.issuperset(map(type, whole)) or max(map(abs, whole)) > LARGEST or decision.n_features >= 2**31:
+        raise LedgerError("positions and model_version must be int of at most 64 bits, and n_features of 32")
 
 
 def _twice(arms: Sequence[str]) -> str:

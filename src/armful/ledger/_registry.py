@@ -10,7 +10,7 @@ from armful.errors import LedgerError
 from armful.ledger._decision_records import KeyInfo
 from armful.ledger._engine import Store
 from armful.ledger._schema import arms, keys
-from armful.ledger._writing import check_ids, check_texts, lock_campaign
+from armful.ledger._writing import check_ids, check_lengths, check_texts, lock_campaign
 
 ROLES = ("decide", "reward", "read")
 PUT = """
@@ -31,6 +31,7 @@ def write_arms(
 ) -> int:
     """Register arms and withdraw those whose content is None; return the number of this change."""
     check_ids([arm for arm, _ in contents])
+    check_lengths(arm for arm, _ in contents)
     lock_campaign(connection, campaign_id)
     change, moment = last_change(connection, campaign_id), store.moment(datetime.now(UTC))
     if not contents:
@@ -48,6 +49,7 @@ def write_key(connection: Connection, campaign_id: int, info: KeyInfo, hashed: b
     if unknown or not info.roles:
         raise LedgerError(f"roles must be some of {', '.join(ROLES)}, got {', '.join(info.roles) or 'none'}")
     check_ids([info.id])
+    check_lengths([info.id])
     check_texts([info.label])
     lock_campaign(connection, campaign_id)
     if find_key(connection, campaign_id, info.id) is not None:

@@ -1,9 +1,8 @@
 """`ServiceLedger`: what the decision service writes to a ledger."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import update
 
@@ -82,15 +81,18 @@ class ServiceLedger(ServiceView):
         """
         decisions = [request for request in requests if isinstance(request, NewDecision)]
         of_rewards = [request for request in requests if isinstance(request, NewRewards)]
-        answers: dict[type, Iterator[Any]] = {}
+        if len(decisions) + len(of_rewards) < len(requests):
+            raise TypeError("a request must be a NewDecision or NewRewards")
+        decided: list[Decided | LedgerError] = []
+        added: list[RewardsAdded | LedgerError] = []
         with self._store.writing_raw() as cursor:
             position = lock_position(self._store, cursor, self._id)
             if decisions:
-                answers[NewDecision] = iter(write_decisions(self._store, cursor, self._id, decisions))
+                decided = write_decisions(self._store, cursor, self._id, decisions)
             if of_rewards:
                 added = write_reward_requests(self._store, cursor, self._id, position, of_rewards)
-                answers[NewRewards] = iter(added)
-        return [next(answers[type(request)]) for request in requests]
+        of_decisions, of_others = iter(decided), iter(added)
+        return [next(of_decisions if isinstance(request, NewDecision) else of_others) for request in requests]
 
     def freeze_recipe(self, text: str) -> None:
         """Freeze the recipe of the features before the first round; if one is frozen, it must be the same."""

@@ -18,6 +18,8 @@ from armful.ledger._schema import campaigns, chosen, rewards, rounds, snapshots
 
 AT_A_TIME = 1000
 """How many ids one query asks for."""
+LONGEST_NAME = 2000
+"""In bytes: an entry of an index has at most 2,704 in PostgreSQL."""
 Value = TypeVar("Value")
 
 
@@ -117,6 +119,13 @@ def check_texts(texts: Iterable[str]) -> None:
         joined.encode()
     except UnicodeEncodeError as error:
         raise LedgerError(f"a text is no valid Unicode: it holds {error.object[error.start]!r}") from None
+
+
+def check_lengths(names: Iterable[str]) -> None:
+    """Raise LedgerError if a name is longer than an index of PostgreSQL takes."""
+    for name in names:
+        if 4 * len(name) > LONGEST_NAME and len(name.encode()) > LONGEST_NAME:
+            raise LedgerError(f"a key, a unit or an id has at most {LONGEST_NAME} bytes, got {name[:20]!r}...")
 
 
 def _chosen_rows(round_id: int, arms: ChosenArms) -> Iterator[tuple[Any, ...]]:

@@ -100,8 +100,12 @@ class GroupCommit:
     def _written(self, requests: Sequence[NewDecision | NewRewards]) -> Sequence[Decided | RewardsAdded | Exception]:
         try:
             return self._ledger.add_group(requests)
+        except LedgerError as error:
+            return [error] * len(requests)
         except Exception as error:
-            return [error if isinstance(error, LedgerError) else LedgerError(str(error))] * len(requests)
+            if len(requests) > 1:  # of one of them, it is not known which
+                return [self._written([request])[0] for request in requests]
+            return [LedgerError(f"the request cannot be written: {type(error).__name__}")]
 
 
 def _call_each(pairs: list[tuple[Done, Any]]) -> None:

@@ -13,6 +13,8 @@ from armful.testing._made_rounds import NOON, add, everything, expect_same_arms,
 
 BAD_DECISIONS: dict[str, dict[str, Any]] = {
     "a key with NUL": {"key": "a\0b"},
+    "a key that no index takes": {"key": "".join(map(chr, range(2000)))},
+    "a unit that no index takes": {"unit": "ü" * 1001},
     "a unit that is no Unicode": {"unit": "\ud800"},
     "details that are no text": {"details": {"a": 1}},
     "a time without a zone": {"chosen_at": datetime(2026, 3, 1)},
@@ -24,6 +26,7 @@ BAD_DECISIONS: dict[str, dict[str, Any]] = {
 GOOD_ROW = ("a", 0, "chosen", 0.5, 0.25, False, None, b"\0" * 8, None)
 BAD_VALUES: dict[str, tuple[int, Any]] = {
     "an empty id": (0, ""),
+    "an id that no index takes": (0, "x" * 2001),
     "an id with NUL": (0, "b\0c"),
     "an id that is a number": (0, 7),
     "a position that is a float": (1, 0.5),
