@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tests.experiments.test_cluster import eventually, local_cluster, saved
+from tests.clusters import local_cluster
+from tests.experiments.test_cluster import eventually, saved
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,6 @@
 """Real clusters on this machine: worker processes, each under a nanny that starts it again when it is killed."""
 
 import asyncio
-import logging
 import os
 import pickle
 import signal
@@ -24,6 +23,7 @@ from armful.tables import parquet as parquet_tables
 from armful.tables.parquet import ParquetTable
 from armful.testing import ArmsContract
 from armful.testing._expectations import expect_close
+from tests.clusters import local_cluster
 from tests.scan.plain import assert_plain
 
 da = pytest.importorskip("dask.array")
@@ -35,18 +35,7 @@ D = 6
 
 @contextmanager
 def workers(n_workers, folder):
-    with (
-        distributed.LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-            local_directory=str(folder),
-        ) as local,
-        distributed.Client(local, set_as_default=False) as client,
-    ):
+    with local_cluster(folder, n_workers=n_workers) as local, distributed.Client(local, set_as_default=False) as client:
         yield client
 
 

@@ -1,19 +1,18 @@
 """A real cluster on this machine: a scheduler and two worker processes, each under a nanny that starts it again."""
 
 import json
-import logging
 import os
 import signal
 import sys
 import threading
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
 from armful.cluster import _dask_runner as dask_runner
 from armful.experiments import Recipe, connect_cluster, run_cells
+from tests.clusters import local_cluster
 from tests.experiments.test_plan import TINY
 
 distributed = pytest.importorskip("distributed")
@@ -45,22 +44,6 @@ class Deadly(EpsilonGreedy):
 """
 
 
-@contextmanager
-def local_cluster(folder, *, n_workers=2, threads_per_worker=1):
-    """A quiet cluster whose files stay in `folder`, and whose workers are born with BLAS in two threads."""
-    with distributed.LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=threads_per_worker,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=logging.CRITICAL,
-        local_directory=str(folder),
-        env={"OPENBLAS_NUM_THREADS": "2"},
-    ) as cluster:
-        yield cluster
-
-
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     monkeypatch.setattr(dask_runner, "PATIENCE_SECONDS", 600.0)  # a busy machine is slow to start a worker again
@@ -68,7 +51,7 @@ def patient(monkeypatch):
 
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory):
-    with local_cluster(tmp_path_factory.mktemp("dask")) as cluster:
+    with local_cluster(tmp_path_factory.mktemp("dask"), env={"OPENBLAS_NUM_THREADS": "2"}) as cluster:
         yield cluster
 
 
