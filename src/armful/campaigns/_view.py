@@ -5,18 +5,23 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from armful.campaigns._believed import coefficients
 from armful.campaigns._records import RoundRecord
 from armful.campaigns._results import Status
 from armful.campaigns.decisions._audit import as_record
+from armful.campaigns.decisions._series import totals_of
 from armful.campaigns.decisions.fold import DecisionFold, frozen_recipe
 from armful.campaigns.decisions.status import decision_status
 from armful.campaigns.decisions.summary import policy_of
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.planning._records import PlanResult
 from armful.campaigns.planning._sample import plan_campaign
-from armful.campaigns.rounds._fold import Folded, fold, read_round
+from armful.campaigns.rounds._fold import Folded, fold, outstanding_outcomes, pending_features, read_round
 from armful.campaigns.rounds._standing import round_status, status_notes
 from armful.campaigns.settings import Settings
 from armful.ledger import Ledger
@@ -182,3 +187,15 @@ class CampaignView:
             return Folded(state=self._decisions(now).state, rounds=[])
         # The policies that settings can name all learn a RidgeState.
         return fold(self.ledger, self.settings, policy.state.empty(), now)  # type: ignore[arg-type]
+
+    def _pending(self, n_features: int, now: datetime) -> NDArray[np.floating[Any]]:
+        """Return rows with the Gram matrix of those whose outcome is outstanding, `(m, n_features)`."""
+        if self.is_served:
+            return self._decisions(now).pending
+        return pending_features(self.ledger, self.settings, n_features, now)
+
+    def _outstanding(self, now: datetime) -> int:
+        """Return how many outcomes of open rounds have not come."""
+        if self.is_served:
+            return int(totals_of(self._decisions(now).in_order())["outstanding"])
+        return outstanding_outcomes(self.ledger, now)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,16 +13,13 @@ from armful.campaigns._opening import open_store
 from armful.campaigns._results import Forgotten, Learned, Round
 from armful.campaigns._view import CampaignView, Clock
 from armful.campaigns.decisions import DecisionFold, update_model
-from armful.campaigns.decisions._series import totals_of
 from armful.campaigns.rounds import _outcomes as outcomes_file
 from armful.campaigns.rounds._choosing import choose_round
 from armful.campaigns.rounds._customers import fit_recipe
 from armful.campaigns.rounds._eligible import customers_of_round
-from armful.campaigns.rounds._fold import outstanding_outcomes, pending_features
 from armful.campaigns.rounds._lists import (
-    LIST,
-    ROUNDS,
     list_path,
+    listed_rounds,
     publish,
     refuse_folder,
     refuse_target,
@@ -165,7 +161,7 @@ class Campaign(CampaignView):
         policy = self.settings.policy.make(recipe.n_features, np.random.default_rng([self.settings.seed, number, 1]))
         now = self.now()
         folded = self._folded(policy, now)
-        pending = pending_features(self.ledger, self.settings, recipe.n_features, now)
+        pending = self._pending(recipe.n_features, now)
         with workspace(self.folder) as work:
             customers = customers_of_round(
                 source,
@@ -268,7 +264,7 @@ class Campaign(CampaignView):
         Forgotten
         """
         wanted = np.array(sorted({ids} if isinstance(ids, str) else {str(id) for id in ids}), dtype=np.str_)
-        numbers = self._listed() if self.is_served else [info.number for info in self.ledger.rounds()]
+        numbers = listed_rounds(self.folder) if self.is_served else [info.number for info in self.ledger.rounds()]
         rounds = [number for number in numbers if np.isin(wanted, self.ledger.chosen_ids(number)).any()]
         if self.folder is not None:
             remove_abandoned(self.folder)
@@ -281,16 +277,6 @@ class Campaign(CampaignView):
             self.policy()  # makes the snapshots of these rounds anew
         elsewhere = "your own files still hold them: customers, outcomes, copies of lists, reports and backups"
         return Forgotten(n_people=n_people, rounds=rounds, notes=[elsewhere] if n_people else [])
-
-    def _outstanding(self, now: datetime) -> int:
-        if self.is_served:
-            return int(totals_of(self._decisions(now).in_order())["outstanding"])
-        return outstanding_outcomes(self.ledger, now)
-
-    def _listed(self) -> list[int]:
-        """Return the rounds that have a list in the folder; single decisions have none."""
-        paths = [] if self.folder is None else sorted((self.folder / ROUNDS).glob(f"*/{LIST}"))
-        return [int(path.parent.name) for path in paths if path.parent.name.isdecimal()]
 
     def _round_to_return(self, key: str | None, dry_run: bool) -> RoundInfo | None:
         """Return the round of this key, or the last one if its list was never written; None to choose a new one."""

@@ -10,6 +10,7 @@ from armful import LedgerError
 from armful.campaigns.decisions import DecisionFold, _segments, fold
 from armful.campaigns.rounds._fold import fold as fold_rounds
 from armful.campaigns.rounds._fold import pending_features
+from armful.ledger import Ledger
 from tests.campaigns.decisions.made import (
     NOON,
     D,
@@ -20,6 +21,7 @@ from tests.campaigns.decisions.made import (
     opened,
     reward,
 )
+from tests.postgresql import own_schema
 
 RULES = {
     "plain": {},
@@ -97,7 +99,11 @@ def test_the_fold_by_segments_equals_the_fold_by_rounds(tmp_path, rules, seed):
 
 
 def test_a_short_history_is_folded_by_segments_as_by_rounds(tmp_path):
-    check_by_segments(history(tmp_path, "all", 5), 12)
+    past = history(tmp_path, "all", 5)
+    made = decision(past.rng, NOON)
+    past.ledger.add_decisions([made])
+    reward(past.ledger, 1, made.rows[0][0], 1.0, NOON)  # before its window closes
+    check_by_segments(past, 12)
 
 
 @pytest.mark.slow
@@ -110,6 +116,17 @@ def test_resuming_from_saved_segments_equals_folding_from_nothing(tmp_path, rule
         folded = DecisionFold(past.ledger, past.settings, D)
         folded.update(past.now)
         past.assert_equal(folded)
+
+
+@pytest.mark.slow
+def test_on_postgresql_the_fold_is_the_same():
+    settings = made_settings(**RULES["all"])
+    with own_schema() as url, Ledger.open(url, settings.name, create=True) as ledger:
+        past = History(ledger, settings, 3)
+        check_by_segments(past, 30)
+        resumed = DecisionFold(ledger, settings, D)
+        resumed.update(past.now)
+        past.assert_equal(resumed)
 
 
 class Reads:
@@ -242,15 +259,15 @@ def test_with_examination_weights_a_reward_is_that_of_what_was_looked_at(tmp_pat
     rng = np.random.default_rng(0)
     made = [decision(rng, NOON, k=4) for _ in range(9)]
     ledger.add_decisions(made)
+    X = np.concatenate([[np.frombuffer(row[7], "<f4") for row in each.rows] for each in made]).astype(float)
+    w = np.tile([1.0, 0.5, 0.25, 0.25], 9)  # places beyond the last weight have the last one
     folded = DecisionFold(ledger, settings, D)
-    folded.update(NOON + timedelta(hours=1))
+    folded.update(NOON)
+    assert_same_gram(folded.pending, w[:, None] * X)
     for number in range(1, 10):
         reward(ledger, number, made[number - 1].rows[number % 4][0], 1.0, NOON)
-    later = NOON + timedelta(hours=1)
-    folded.update(later)
-    X = np.concatenate([[np.frombuffer(row[7], "<f4") for row in each.rows] for each in made]).astype(float)
+    folded.update(NOON + timedelta(hours=1))
     r = np.concatenate([np.arange(4) == (number % 4) for number in range(1, 10)]).astype(float)
-    w = np.tile([1.0, 0.5, 0.25, 0.25], 9)  # places beyond the last weight have the last one
     expected = settings.policy.make(D, 0).state.empty().learn(X, r / w, weights=w**2)
     assert np.allclose(folded.state.V, expected.V)
     assert np.allclose(folded.state.b, expected.b)

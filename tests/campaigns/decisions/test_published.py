@@ -59,6 +59,17 @@ def test_the_policy_knows_what_is_outstanding():
     assert policy.state.n == model.state.n
 
 
+def test_another_ridge_in_the_settings_holds():
+    settings = parse_settings(SETTINGS + "policy.ridge = 3.0\n", Path())
+    model = made()
+    policy = model.policy(settings)
+    rng = np.random.default_rng(0)
+    expected = RidgeState(n_features=D, ridge=3.0).learn(rng.random((30, D)), rng.random(30))
+    V = expected.V + model.pending.T @ model.pending
+    assert np.allclose(policy.state.V, V)
+    assert np.allclose(policy.state.theta, expected.theta)
+
+
 def test_damaged_bytes_are_refused():
     data = made().to_bytes()
     for cut in (0, 1, 100, len(data) // 2, len(data) - 1):

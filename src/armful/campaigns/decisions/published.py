@@ -61,13 +61,16 @@ class PublishedModel:
         seed : int, SeedSequence or Generator, optional
             For its random numbers.
 
-        Raises
-        ------
-        ValueError
-            If the settings now have another ridge than the model was made with.
+        Notes
+        -----
+        If the settings now have another ridge than the model was made with, theirs holds: the sums are without it.
         """
         policy = settings.policy.make(self.state.n_features, seed)
-        policy.state = with_pending(self.state, self.pending)
+        learned = self.state
+        if policy.ridge != learned.ridge:
+            empty = RidgeState(n_features=learned.n_features, ridge=policy.ridge)
+            learned = empty._with_root(learned._sum.root, np.asarray(learned.n), learned._sources)
+        policy.state = with_pending(learned, self.pending)
         return policy
 
     def to_bytes(self) -> bytes:

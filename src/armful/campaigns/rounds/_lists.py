@@ -25,6 +25,12 @@ def list_path(folder: Path, number: int) -> Path:
     return folder / ROUNDS / f"{number:03d}" / LIST
 
 
+def listed_rounds(folder: Path | None) -> list[int]:
+    """Return the rounds that have a list in a campaign's folder; single decisions have none."""
+    paths = [] if folder is None else sorted((folder / ROUNDS).glob(f"*/{LIST}"))
+    return [int(path.parent.name) for path in paths if path.parent.name.isdecimal()]
+
+
 def write_list(path: Path, arms: ChosenArms) -> None:
     """Write those on the list of a round: the chosen, then the holdout, each by rank. Replaces the file atomically."""
     from pyarrow import csv  # noqa: PLC0415 - an extra
