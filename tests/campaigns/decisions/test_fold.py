@@ -179,6 +179,10 @@ def test_only_changed_segments_are_read(tmp_path):
     again.update(later + timedelta(minutes=5))
     assert ledger.taken() == []
     assert_close(again.state, folded.state)
+    reward(ledger, 6, "arm 5", 0.0, later)  # corrected while no process was there
+    once_more = DecisionFold(ledger, settings, D)
+    once_more.update(later + timedelta(minutes=5))
+    assert ledger.taken() == [(5, 8)]
 
 
 def test_a_reward_of_a_closed_decision_is_read_before_those_of_open_ones(tmp_path):
@@ -203,6 +207,20 @@ def test_a_reward_of_a_closed_decision_is_read_before_those_of_open_ones(tmp_pat
     assert not folded.update(open_until)
     resumed = DecisionFold(ledger, settings, D)
     assert not resumed.update(open_until)
+
+
+def test_an_erasure_of_an_open_decision_does_not_wait(tmp_path):
+    settings = made_settings()
+    ledger = opened(tmp_path, settings)
+    rng = np.random.default_rng(0)
+    ledger.add_decisions([decision(rng, NOON, unit=f"user {i}", ids=[0, 1, 2]) for i in range(12)])
+    folded = DecisionFold(ledger, settings, D)
+    folded.update(NOON)
+    for number in (6, 11):
+        reward(ledger, number, "arm 0", 1.0, NOON)
+    ledger.forget(["user 1"])
+    folded.update(NOON)
+    assert_same_gram(folded.pending, pending_features(ledger, settings, D, NOON))
 
 
 def test_segments_of_other_settings_are_made_anew(tmp_path):
