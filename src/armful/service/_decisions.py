@@ -45,6 +45,7 @@ async def decide(call: Call) -> Answer:
         if known is not None:  # decided before, when this could be decided
             return await _repeated(worker, known.number, fingerprint)
         raise ProblemError(422, str(error)) from None
+    del body, request  # while this one waits for the store, the next ones use their memory, which is in the cache
     decided = await with_ledger(worker.store_decision(prepared.decision))
     if decided.repeated:
         return await _repeated(worker, decided.number, fingerprint)

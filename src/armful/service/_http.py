@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from random import getrandbits
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from armful.service._limits import ClientGoneError, check_content, read_body
-from armful.service._logging import LOGGER
+from armful.service._logging import LOGGER, log_request
 from armful.service._problems import PROBLEM_JSON, ProblemError
 from armful.service.keys import Role
 
@@ -150,10 +150,20 @@ async def starlette_problem(request: Request, error: Exception) -> Response:
 
 
 class Requests:
-    """ASGI middleware around everything: gives each request its id, counts and logs it, and lets no error through."""
+    """ASGI middleware around everything: gives each request its id, counts and logs it, and lets no error through.
 
-    def __init__(self, app: ASGIApp, *, access_log: bool) -> None:
-        self._app, self._log = app, access_log
+    Parameters
+    ----------
+    app : ASGI application
+        Answers all requests but those of `direct`.
+    access_log : bool
+        Whether each request is logged.
+    direct : mapping of (method, path) to ASGI application
+        Routes without parameters that are asked for most: the router is not needed to find them.
+    """
+
+    def __init__(self, app: ASGIApp, *, access_log: bool, direct: Mapping[tuple[str, str], ASGIApp]) -> None:
+        self._app, self._log, self._direct = app, access_log, direct
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -174,8 +184,9 @@ class Requests:
                 message["headers"] = [*message["headers"], (b"x-request-id", request_id)]
             await send(message)
 
+        app = self._direct.get((scope["method"], scope["path"]), self._app)
         try:
-            await self._app(scope, receive, send_with_id)
+            await app(scope, receive, send_with_id)
         except ClientGoneError:
             status = 499  # nobody is there to be answered
         except asyncio.CancelledError:
@@ -195,13 +206,15 @@ class Requests:
         route = scope.get("armful.route", "other")
         scope["app"].state.worker.metrics.answered(route, status, seconds)
         if self._log:
-            fields = {
-                "request_id": scope["armful.request"],
-                "method": scope["method"],
-                "path": scope["path"],
-                "status": status,
-                "ms": round(seconds * 1000, 3),
-                "caller": scope.get("armful.caller"),
-                "client": scope["client"][0] if scope.get("client") else None,
-            }
-            LOGGER.info("request", extra={"fields": fields})
+            client = scope.get("client")
+            log_request(
+                {
+                    "request_id": scope["armful.request"],
+                    "method": scope["method"],
+                    "path": scope["path"],
+                    "status": status,
+                    "ms": round(seconds * 1000, 3),
+                    "caller": scope.get("armful.caller"),
+                    "client": client[0] if client else None,
+                }
+            )

@@ -2,7 +2,11 @@
 
 import logging
 import sys
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
+from typing import Any, TextIO
 
 import msgspec
 
@@ -15,7 +19,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         line = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": _moment(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -26,11 +30,37 @@ class JsonFormatter(logging.Formatter):
         return msgspec.json.encode(line).decode()
 
 
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def log_request(fields: Mapping[str, Any]) -> None:
+    """Log a request; where `configure_logging` was called, without the detours of the logging module."""
+    if _own_handler is None or not LOGGER.isEnabledFor(logging.INFO):
+        LOGGER.info("request", extra={"fields": fields})
+        return
+    line = {"time": _moment(time.time()), "level": "info", "logger": LOGGER.name, "message": "request", **fields}
+    _own_handler.write(msgspec.json.encode(line).decode())
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    def write(self, line: str) -> None:
+        """Write one line; nobody may read standard error any more, which is no reason to fail."""
+        with suppress(OSError, ValueError), self.lock or nullcontext():
+            self.stream.write(f"{line}\n")
+            self.flush()
+
+
+_own_handler: _Handler | None = None
+
+
 def configure_logging(level: int = logging.INFO) -> None:
     """Write what the service and uvicorn log as JSON on standard error; for each process of a service."""
-    handler = logging.StreamHandler(sys.stderr)
+    global _own_handler  # noqa: PLW0603 - logging is configured once for a process
+    handler = _own_handler = _Handler(sys.stderr)
     handler.setFormatter(JsonFormatter())
-    for name in ("armful", "uvicorn"):
+    logging.captureWarnings(True)
+    for name in ("armful", "uvicorn", "py.warnings"):
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]
         logger.setLevel(level)

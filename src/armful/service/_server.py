@@ -1,6 +1,7 @@
 """A process that answers requests: uvicorn on the socket that all workers share."""
 
 import asyncio
+import gc
 import logging
 import socket
 from collections.abc import Callable, Iterator
@@ -161,6 +162,8 @@ def run_worker(
         app = _Starting(make_app())
     except (ValueError, ArithmeticError, OSError, MemoryError, ImportError) as error:
         lifeline.fail(one_line(error))
+    gc.collect()
+    gc.freeze()  # what was imported is not looked through again while requests are answered
     config = uvicorn.Config(
         app,
         http=GuardedProtocol,

@@ -55,10 +55,12 @@ def create_app(name: str, *, options: ServeOptions | None = None) -> Starlette:
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.to_thread(worker.close)
 
+    routes = _routes()
+    direct = {("POST", route.path): route.app for route in routes if route.path in ("/v1/decisions", "/v1/rewards")}
     app = Starlette(
-        routes=_routes(),
+        routes=routes,
         lifespan=lifespan,
-        middleware=[Middleware(Requests, access_log=options.access_log)],
+        middleware=[Middleware(Requests, access_log=options.access_log, direct=direct)],
         exception_handlers={HTTPException: starlette_problem},
     )
     app.router.redirect_slashes = False

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from threading import Lock
 from typing import Any
 
@@ -31,6 +32,7 @@ class Content(msgspec.Struct, omit_defaults=True):
     features: bytes | None = None
 
 
+_features_of, _columns_of = attrgetter("features"), attrgetter("columns")
 _DECODER = msgspec.msgpack.Decoder(Content)
 
 
@@ -255,9 +257,9 @@ class Registry:
 
 
 def _all_raw(wanted: Sequence[RawArm | str]) -> bool:
-    """Return whether every candidate has columns or features: the usual request, which is to be quick."""
+    """Return whether all candidates have features, or all have columns: the usual request, which is to be quick."""
     try:
-        return all(each.features or each.columns for each in wanted)  # type: ignore[union-attr]
+        return None not in list(map(_features_of, wanted)) or None not in list(map(_columns_of, wanted))
     except AttributeError:  # of an id
         return False
 
