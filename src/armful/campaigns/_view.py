@@ -83,16 +83,16 @@ class CampaignView:
         Status
             A `ServiceStatus` if single decisions of the campaign are served.
         """
-        if self.is_served and frozen_recipe(self.ledger, self.settings) is not None:
-            now = self.now()
-            return decision_status(self._decisions(now), now)
-        rounds = [round_status(record) for record in self.records()]
-        recipe = self.recipe
+        recipe = frozen_recipe(self.ledger, self.settings) if self.is_served else self.recipe
         if recipe is None:
-            notes = ["no round has been chosen yet"]
+            notes = ["nothing has been decided yet" if self.is_served else "no round has been chosen yet"]
             return Status(
                 name=self.settings.name, rounds=[], n_observations=0.0, outstanding=0, coefficients=[], notes=notes
             )
+        if self.is_served:
+            now = self.now()
+            return decision_status(self._decisions(now), now)
+        rounds = [round_status(record) for record in self.records()]
         policy = self.policy()
         return Status(
             name=self.settings.name,
@@ -139,6 +139,8 @@ class CampaignView:
         """
         now = self.now()
         if self.is_served:
+            if frozen_recipe(self.ledger, self.settings) is None:
+                return
             decisions = self._decisions(now)
             yield from (as_record(decisions, index, now) for index in sorted(decisions.segments))
             return

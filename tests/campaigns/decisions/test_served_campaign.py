@@ -117,6 +117,17 @@ def test_a_campaign_without_decisions_is_not_served(tmp_path):
         assert campaign.status().decisions == 2
 
 
+def test_before_the_features_are_frozen_nothing_has_been_decided(tmp_path):
+    text = made_settings().text.replace("features.ready = 4", 'features.columns.age.kind = "number"')
+    (tmp_path / "campaign.toml").write_text(text, encoding="utf-8")
+    with opened(tmp_path) as campaign:
+        assert campaign.status().notes == ["nothing has been decided yet"]
+        assert list(campaign.records()) == []
+        assert campaign.forget("nobody").n_people == 0
+        with pytest.raises(ValueError, match="has no features yet: serve it"):
+            campaign.policy()
+
+
 def test_the_store_alone_is_enough(folder):
     with opened(folder) as campaign:
         fill(campaign)
