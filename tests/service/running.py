@@ -31,6 +31,13 @@ def is_alive(pid):
     return bool(state.strip()) and not state.startswith("Z")
 
 
+KILL_AFTER = """
+cat >/dev/null
+kill -KILL -- "-$1" 2>/dev/null
+"""
+"""Kills a group of processes when its input ends: also if the process that runs the tests is killed."""
+
+
 class Service:
     """A command that serves, until it is ended or the test is over.
 
@@ -38,6 +45,14 @@ class Service:
     ----------
     command : list
         After `python -m`; it prints one line of JSON when it is ready.
+
+    Attributes
+    ----------
+    first_line : str
+        What it printed first, if it could not start.
+    url : str
+    processes : dict
+        The ids of its processes, by name.
     """
 
     def __init__(self, *command, cwd=ROOT):
@@ -51,10 +66,13 @@ class Service:
             text=True,
             start_new_session=True,
         )
-        line = self.process.stdout.readline()
-        assert line.startswith("{"), line + self.log()
-        said = json.loads(line)
-        self.url, self.processes = said["url"], said["processes"]
+        self._watcher = subprocess.Popen(
+            ["sh", "-c", KILL_AFTER, "sh", str(self.process.pid)], stdin=subprocess.PIPE, start_new_session=True
+        )
+        self.first_line = self.process.stdout.readline()
+        if self.first_line.startswith("{"):
+            said = json.loads(self.first_line)
+            self.url, self.processes = said["url"], said["processes"]
 
     def log(self):
         self._log.seek(0)
@@ -82,4 +100,6 @@ class Service:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.process.stdout.close()
+        self._watcher.stdin.close()
+        self._watcher.wait()
         self._log.close()

@@ -2,7 +2,7 @@
 
 Usage: python -m tests.service.supervised N_WORKERS APP FOLDER
 
-It prints the port and the ids of its processes when it is ready. `APP` is a function of this module.
+It prints the address and the ids of its processes when it is ready. `APP` is a function of this module.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import threading
 from pathlib import Path
 from types import SimpleNamespace
 
-from armful.service import _children, _server, _supervisor
+from armful.service import _accepting, _children, _server, _supervisor
 from armful.service._children import Role
 from armful.service._supervisor import ServingError, Supervisor
 
@@ -107,13 +107,15 @@ def main():
     _supervisor.GRACE_SECONDS = 600
     listening = socket.create_server(("127.0.0.1", 0))
     make_app = functools.partial(app, folder)
+    shares = _accepting.Shares(n_workers)
     roles = [
-        Role(name=f"worker {i}", run=_server.run_worker, arguments=(listening, make_app)) for i in range(n_workers)
+        Role(name=f"worker {i}", run=_server.run_worker, arguments=(listening, make_app, (shares, i)))
+        for i in range(n_workers)
     ]
     roles.append(Role(name="updater", run=idle, arguments=(folder,)))
 
     def say(pids):
-        print(json.dumps({"port": listening.getsockname()[1], "pids": pids}), flush=True)
+        print(json.dumps({"url": f"http://127.0.0.1:{listening.getsockname()[1]}", "processes": pids}), flush=True)
 
     try:
         code = Supervisor(roles, listening, say).run()

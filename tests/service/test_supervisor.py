@@ -1,32 +1,22 @@
 """The supervisor with a trivial app: its processes are real ones, see `supervised.py`."""
 
 import concurrent.futures
-import json
 import os
 import re
 import signal
-import subprocess
-import sys
 
 import httpx
 import pytest
 
-from tests.service.running import PATIENCE_SECONDS, ROOT, is_alive, until
+from tests.service.running import PATIENCE_SECONDS, Service, is_alive, until
 
 pytestmark = pytest.mark.slow
 
 
-class Supervised:
+class Supervised(Service):
     def __init__(self, folder, n_workers, app):
+        super().__init__("tests.service.supervised", n_workers, app, folder)
         self.folder = folder
-        program = [sys.executable, "-m", "tests.service.supervised", str(n_workers), app, str(folder)]
-        self.process = subprocess.Popen(
-            program, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
-        self.first_line = self.process.stdout.readline()
-        if self.first_line.startswith("{"):
-            said = json.loads(self.first_line)
-            self.pids, self.url = said["pids"], f"http://127.0.0.1:{said['port']}"
 
     def get(self, path="/"):
         with httpx.Client(trust_env=False, timeout=PATIENCE_SECONDS) as client:
@@ -40,19 +30,13 @@ class Supervised:
             return None
 
     def kill(self, name):
-        os.kill(self.pids[name], signal.SIGKILL)
+        os.kill(self.processes[name], signal.SIGKILL)
 
     def drained(self, name):
-        return (self.folder / f"drained-{self.pids[name]}").exists()
+        return (self.folder / f"drained-{self.processes[name]}").exists()
 
-    def end(self, kind=signal.SIGTERM):
-        self.process.send_signal(kind)
-        return self.ended()
-
-    def ended(self):
-        self.stdout, self.stderr = self.process.communicate(timeout=PATIENCE_SECONDS)
-        self.logged = [json.loads(line)["message"] for line in self.stderr.splitlines()]
-        return self.process.returncode
+    def logged(self):
+        return [line["message"] for line in self.messages()]
 
 
 @pytest.fixture
@@ -65,20 +49,18 @@ def start(tmp_path, interruptible):
 
     yield start
     for each in started:
-        if each.process.poll() is None:
-            os.killpg(each.process.pid, signal.SIGKILL)
-        each.process.communicate()
+        each.close()
 
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("n_workers", [1, 3])
 def test_a_signal_ends_everything_and_nothing_is_left(start, kind, n_workers):
     service = start(n_workers)
-    assert service.answers() in service.pids.values()
-    assert len(service.pids) == n_workers + 1
+    assert service.answers() in service.processes.values()
+    assert len(service.processes) == n_workers + 1
     assert service.end(kind) == 0
-    assert all(service.drained(name) for name in service.pids)
-    assert not any(is_alive(pid) for pid in service.pids.values())
+    assert all(service.drained(name) for name in service.processes)
+    assert not any(is_alive(pid) for pid in service.processes.values())
     assert service.answers() is None
 
 
@@ -92,7 +74,7 @@ def test_a_request_in_flight_is_answered_and_a_new_one_is_not_taken(start, tmp_p
         assert service.process.poll() is None
         (tmp_path / "go-on").touch()
         assert slow.result().status_code == 200
-    assert service.ended() == 0
+    assert service.process.wait(PATIENCE_SECONDS) == 0
 
 
 def test_answers_that_do_not_end_by_themselves_are_ended(start):
@@ -102,15 +84,15 @@ def test_answers_that_do_not_end_by_themselves_are_ended(start):
         assert next(parts).startswith(b".")
         service.process.send_signal(signal.SIGTERM)
         assert b"".join(parts).endswith(b".end")
-    assert service.ended() == 0
+    assert service.process.wait(PATIENCE_SECONDS) == 0
 
 
 def test_an_interrupt_from_a_terminal_reaches_all_processes_and_harms_none(start):
     service = start()
     os.killpg(service.process.pid, signal.SIGINT)
-    assert service.ended() == 0
-    assert all(service.drained(name) for name in service.pids)
-    assert service.stderr == ""
+    assert service.process.wait(PATIENCE_SECONDS) == 0
+    assert all(service.drained(name) for name in service.processes)
+    assert service.log() == ""
 
 
 def test_a_second_signal_ends_at_once(start, tmp_path):
@@ -122,36 +104,47 @@ def test_a_second_signal_ends_at_once(start, tmp_path):
         until(lambda: service.answers() is None, "the end of new connections")
         assert service.end() == 1
         assert isinstance(slow.exception(), httpx.TransportError)
-    assert not any(is_alive(pid) for pid in service.pids.values())
+    assert not any(is_alive(pid) for pid in service.processes.values())
 
 
 def test_a_dead_worker_is_started_again_and_it_is_said_why(start):
     service = start(n_workers=1)
     service.kill("worker 0")
-    until(lambda: service.answers() not in (None, service.pids["worker 0"]), "a new worker")
+    until(lambda: service.answers() not in (None, service.processes["worker 0"]), "a new worker")
     assert service.end() == 0
-    assert service.logged[0] == (
-        f"worker 0 (process {service.pids['worker 0']}) was ended by SIGKILL; another one is started in 0.01 seconds"
+    pid = service.processes["worker 0"]
+    assert service.logged()[0] == (
+        f"worker 0 (process {pid}) was ended by SIGKILL; another one is started in 0.01 seconds"
     )
 
 
 def test_a_dead_updater_is_started_again(start, tmp_path):
     service = start(n_workers=1)
     service.kill("updater")
-    service.process.send_signal(0)
-    until(lambda: "updater" in service.process.stderr.readline(), "a sentence")
+    until(lambda: any(re.fullmatch(r"updater .* is ready", line) for line in service.logged()), "another updater")
     assert service.end() == 0
+    assert any("was ended by SIGKILL; another one is started" in line for line in service.logged())
 
 
 def test_requests_are_answered_while_one_of_two_workers_is_dead(start, tmp_path):
     service = start(n_workers=2, app="two_live")
     service.kill("worker 0")
     until(lambda: (tmp_path / "deaths").exists() and len((tmp_path / "deaths").read_text()) >= 3, "deaths")
-    assert {service.answers() for _ in range(10)} == {service.pids["worker 1"]}
+    assert {service.answers() for _ in range(10)} == {service.processes["worker 1"]}
     assert service.end() == 0
-    pauses = [float(line.split()[-2]) for line in service.logged if "there is no room; another one" in line]
+    pauses = [float(line.split()[-2]) for line in service.logged() if "there is no room; another one" in line]
     assert pauses[:2] == sorted(pauses[:2])
     assert pauses[0] < pauses[1]
+
+
+def test_connections_that_stay_open_are_shared_by_all_workers(start):
+    service = start(n_workers=3)
+    clients = [httpx.Client(trust_env=False, timeout=PATIENCE_SECONDS) for _ in range(30)]
+    answered = [int(client.get(service.url).text) for client in clients]
+    assert {service.processes[f"worker {i}"] for i in range(3)} == set(answered)
+    for client in clients:
+        client.close()
+    assert service.end() == 0
 
 
 def test_children_end_by_themselves_when_the_supervisor_is_killed(start, tmp_path):
@@ -163,8 +156,8 @@ def test_children_end_by_themselves_when_the_supervisor_is_killed(start, tmp_pat
         until(lambda: service.answers() is None, "the end of new connections")
         (tmp_path / "go-on").touch()
         assert slow.result().status_code == 200, "it was in flight"
-    until(lambda: not any(is_alive(pid) for pid in service.pids.values()), "the end of the processes")
-    assert all(service.drained(name) for name in service.pids)
+    until(lambda: not any(is_alive(pid) for pid in service.processes.values()), "the end of the processes")
+    assert all(service.drained(name) for name in service.processes)
 
 
 @pytest.mark.parametrize(
@@ -178,13 +171,13 @@ def test_children_end_by_themselves_when_the_supervisor_is_killed(start, tmp_pat
 def test_what_cannot_start_is_said_once(start, app, sentence):
     service = start(app=app)
     assert re.fullmatch(f"sentence: {sentence}\n", service.first_line)
-    assert service.ended() == 2
-    assert service.stdout == ""
+    assert service.process.wait(PATIENCE_SECONDS) == 2
+    assert service.process.stdout.read() == ""
 
 
 def test_a_worker_that_is_told_to_end_drains_and_is_replaced(start):
     service = start(n_workers=1)
-    os.kill(service.pids["worker 0"], signal.SIGTERM)
-    until(lambda: service.answers() not in (None, service.pids["worker 0"]), "a new worker")
+    os.kill(service.processes["worker 0"], signal.SIGTERM)
+    until(lambda: service.answers() not in (None, service.processes["worker 0"]), "a new worker")
     assert service.drained("worker 0")
     assert service.end() == 0

@@ -18,7 +18,7 @@ READY = "ready"
 FAILED = 2
 """Exit code of a process that has said in a sentence why it cannot start."""
 STEADY_SECONDS = 10.0
-"""A process that lived so long is started again at once."""
+"""A process that was ready for so long is started again at once."""
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 
@@ -83,13 +83,17 @@ class Child:
 
     def __init__(self, role: Role) -> None:
         self.role = role
-        self.is_ready = False
         self.sentence: str | None = None
         self.start_at = time.monotonic()
         self._pause = 0.0
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
-        self._started_at = 0.0
+        self._ready_at: float | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the process has said that it is ready."""
+        return self._ready_at is not None
 
     @property
     def pid(self) -> int | None:
@@ -105,7 +109,7 @@ class Child:
         with _without_interrupts():
             self._process.start()
         theirs.close()
-        self.is_ready, self.sentence, self._started_at = False, None, time.monotonic()
+        self._ready_at, self.sentence = None, None
 
     def waitables(self) -> Iterator[Any]:
         """Yield what can be waited for: something is said, or the process has ended."""
@@ -120,7 +124,7 @@ class Child:
             while self._connection is not None and self._connection.poll():
                 said = self._connection.recv()
                 if said == READY:
-                    self.is_ready = True
+                    self._ready_at = time.monotonic()
                 else:
                     self.sentence = said
         except (EOFError, OSError):
@@ -138,7 +142,7 @@ class Child:
         how = f"{self.role.name} (process {pid}) {_ending(code or 0)}"
         if self.sentence:
             how += f": {self.sentence}"
-        steady = time.monotonic() - self._started_at >= STEADY_SECONDS
+        steady = self._ready_at is not None and time.monotonic() - self._ready_at >= STEADY_SECONDS
         self._pause = 0.0 if steady else min(LONGEST_PAUSE_SECONDS, max(FIRST_PAUSE_SECONDS, 2 * self._pause))
         self.start_at = time.monotonic() + self._pause
         self._process.close()

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from armful.service._accepting import Accepting, Shares
 from armful.service._children import Lifeline
 from armful.service._logging import configure_logging
 
@@ -86,18 +88,37 @@ class GuardedProtocol(HttpToolsProtocol):
 class _Server(uvicorn.Server):
     """uvicorn, whose signals are handled by the lifeline, and which says when it is ready."""
 
-    def __init__(self, config: uvicorn.Config, lifeline: Lifeline, before_shutdown: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, lifeline: Lifeline, before_shutdown: Callable[[], None], share: tuple[Shares, int]
+    ) -> None:
         super().__init__(config)
-        self._lifeline, self._before_shutdown = lifeline, before_shutdown
+        self._lifeline, self._before_shutdown, self._share = lifeline, before_shutdown, share
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        if os.name == "nt":
+            await super().startup(sockets)
+        else:
+            await super().startup([])
+            accepting = [Accepting(each, self._make_protocol, self._surplus) for each in sockets or ()]
+            self.servers = accepting  # type: ignore[assignment]
         UVICORN.setLevel(logging.WARNING)
         self._lifeline.ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        self._surplus()
+        return await super().on_tick(counter)
+
+    def _surplus(self) -> int:
+        """Tell the other workers how many connections there are; return how many more than another has."""
+        shares, index = self._share
+        return shares.of(index, len(self.server_state.connections))
+
+    def _make_protocol(self) -> GuardedProtocol:
+        return GuardedProtocol(self.config, self.server_state, self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._before_shutdown()
@@ -140,7 +161,11 @@ class _Starting:
 
 
 def run_worker(
-    lifeline: Lifeline, listening: socket.socket, make_app: Callable[[], App], log_level: int = logging.INFO
+    lifeline: Lifeline,
+    listening: socket.socket,
+    make_app: Callable[[], App],
+    share: tuple[Shares, int] | None = None,
+    log_level: int = logging.INFO,
 ) -> None:
     """Answer requests until the lifeline ends.
 
@@ -153,6 +178,8 @@ def run_worker(
     make_app : callable
         Returns the ASGI application; an error of a user's is reported in a sentence. Its `state.before_shutdown`, if
         there is one, is called before requests in flight are waited for.
+    share : tuple of Shares and int, optional
+        The connections of all workers, and which one this is; none if it is the only one.
     log_level : int
         What is logged.
     """
@@ -176,7 +203,7 @@ def run_worker(
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    server = _Server(config, lifeline, app.before_shutdown)
+    server = _Server(config, lifeline, app.before_shutdown, share or (Shares(1), 0))
     lifeline.when_to_end(lambda: setattr(server, "should_exit", True))
     try:
         server.run(sockets=[listening])

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from armful.campaigns import Campaign
 from armful.checks import count
 from armful.errors import with_message
+from armful.service._accepting import Shares
 from armful.service._children import Role
 from armful.service._logging import configure_logging
 from armful.service._metrics import shared_metrics
@@ -93,8 +94,11 @@ def serve(
             _check_keys(campaign, host, bound)
             frozen_recipe(campaign)
         make_app = functools.partial(create_app, name, options=options)
-        arguments = (bound, make_app, options.log_level)
-        roles = [Role(name=f"worker {i}", run=run_worker, arguments=arguments) for i in range(1, workers + 1)]
+        shares = Shares(workers)
+        roles = [
+            Role(name=f"worker {i + 1}", run=run_worker, arguments=(bound, make_app, (shares, i), options.log_level))
+            for i in range(workers)
+        ]
         roles.append(Role(name="updater", run=run_updater, arguments=(name, options)))
         if beside is not None:
             roles.append(beside(address(host, bound.getsockname()[1])))
