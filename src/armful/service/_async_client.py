@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class AsyncClient:
-    """A decision service, from Python with `asyncio`; as `Client`, whose methods say more.
+    r"""A decision service, from Python with `asyncio`; as `Client`, whose methods say more.
 
     Parameters
     ----------
@@ -32,16 +32,24 @@ class AsyncClient:
 
     Examples
     --------
-    Here the service is a function that answers; give `url` alone for a real one.
+    Here the service is in the same process, as in tests of your own; give `url` alone for one that `armful serve` runs.
 
-    >>> import asyncio, httpx
-    >>> def answer(request):
-    ...     return httpx.Response(200, json={"decision_id": "17", "chosen": [{"id": "b", "position": 1}]})
-    >>> async def one_decision():
-    ...     async with AsyncClient("http://127.0.0.1:8000", transport=httpx.MockTransport(answer)) as client:
-    ...         return await client.decide({"a": [0.1, 0.3], "b": [0.2, 0.1]}, k=1)
-    >>> asyncio.run(one_decision()).ids
-    ['b']
+    >>> import asyncio, httpx, tempfile
+    >>> from pathlib import Path
+    >>> from armful.service.app import create_app
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "campaign.toml").write_text(
+    ...     'name = "autumn"\nid = "id"\nchoose.k = 1\nholdout.share = 0\npolicy.cap = 1\n'
+    ...     'outcomes.reward = "clicked"\nfeatures.ready = 2'
+    ... )
+    >>> async def one_decision(app):
+    ...     async with app.router.lifespan_context(app):
+    ...         inside = httpx.ASGITransport(app)
+    ...         async with AsyncClient("http://127.0.0.1:8000", transport=inside) as client:
+    ...             decision = await client.decide({"a": [0.1, 0.3], "b": [0.2, 0.1]}, unit="user-17")
+    ...             return decision.decision_id, await client.reward(decision, {decision.ids[0]: 1.0})
+    >>> asyncio.run(one_decision(create_app(str(folder))))
+    ('1', RewardsAdded(new=1, repeated=0, corrected=0, unmatched=[]))
     """
 
     def __init__(
