@@ -42,7 +42,7 @@ class MadeSource:
         self.names = ["front-page", "newsletter", "<b>odd</b> & long name of a campaign"][:n]
         self.now = now or datetime.now(UTC)
         self.points, self.version, self.reads = points, 41, 0
-        self.trouble = ""
+        self.trouble: str | Exception = ""
         self._lock = threading.Lock()
 
     def campaigns(self) -> list[dict[str, str]]:
@@ -50,7 +50,7 @@ class MadeSource:
 
     def stamp(self, campaign: str) -> Any:
         if self.trouble:
-            raise OSError(self.trouble)
+            raise self.trouble if isinstance(self.trouble, Exception) else OSError(self.trouble)
         return self.version
 
     def pass_time(self) -> int:

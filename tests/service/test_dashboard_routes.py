@@ -127,6 +127,14 @@ def test_a_store_that_cannot_be_read_is_a_sentence():
     assert (answer.status_code, answer.json()["detail"]) == (503, "the disk is gone")
 
 
+def test_a_mistake_is_in_the_log_and_not_in_the_answer(caplog):
+    source = MadeSource()
+    source.trouble = RuntimeError("secret of the inside")
+    answer = Client(source).get("/dashboard/data")
+    assert (answer.status_code, "secret" in answer.text) == (503, False)
+    assert "secret of the inside" in caplog.text
+
+
 def test_many_readers_cost_one_read():
     source = MadeSource()
 

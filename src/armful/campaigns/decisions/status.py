@@ -20,7 +20,7 @@ def decision_status(fold: DecisionFold, now: datetime) -> ServiceStatus:
     """Return where a campaign stands, from a fold that is up to date."""
     settings, segments = fold.settings, fold.in_order()
     totals, policy = totals_of(segments), policy_of(fold)
-    lift = decision_lift(segments, settings.outcomes.reward)
+    lift = decision_lift(segments, "rewards")
     every = (settings.service or ServiceSettings()).update_every
     suggested = suggested_interval(fold, policy)
     models = fold.ledger.models()

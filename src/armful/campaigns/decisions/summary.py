@@ -50,7 +50,7 @@ def summary(
     """
     segments, settings = fold.in_order(), fold.settings
     totals, reward = _series.totals_of(segments), settings.outcomes.reward
-    lift = decision_lift(segments, reward)
+    lift = decision_lift(segments, "rewards")
     policy = policy_of(fold)
     every, suggested = _every(fold, update_every), suggested_interval(fold, policy)
     return as_json(  # type: ignore[no-any-return]

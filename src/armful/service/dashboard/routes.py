@@ -10,6 +10,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from armful import __version__
+from armful.errors import LedgerError
+from armful.service._logging import LOGGER
 from armful.service.dashboard._static import StaticFile, page, static_file
 from armful.service.dashboard.data import Source
 from armful.service.dashboard.feed import Feed, as_text
@@ -88,6 +90,14 @@ def problem(status: int, title: str, detail: str) -> Response:
     return Response(body, status, {"Cache-Control": "no-store"}, "application/problem+json")
 
 
+def sentence_of(error: Exception) -> str:
+    """Return what is said of an error: its message if it is about the store or the settings; others are logged."""
+    if isinstance(error, LedgerError | ValueError | OSError):
+        return str(error) or type(error).__name__
+    LOGGER.error("the dashboard's data could not be read", exc_info=error)
+    return "this is a mistake in the service; its log has it"
+
+
 def _guarded(
     endpoint: Callable[[Request], Awaitable[Response]], guard: Guard | None
 ) -> Callable[[Request], Awaitable[Response]]:
@@ -97,8 +107,8 @@ def _guarded(
             return refused
         try:
             return await endpoint(request)
-        except Exception as error:  # a store that cannot be read is no reason for a traceback
-            return problem(503, "The campaign cannot be read", str(error) or type(error).__name__)
+        except Exception as error:
+            return problem(503, "The campaign cannot be read", sentence_of(error))
 
     return answer
 
@@ -116,7 +126,7 @@ async def _stream(feed: Feed, campaign: str) -> AsyncIterator[str]:
     async for changed in feed.changes(campaign):
         now = json.dumps(datetime.now(UTC).isoformat())
         if isinstance(changed, Exception):
-            detail = json.dumps(str(changed) or type(changed).__name__)
+            detail = json.dumps(sentence_of(changed))
             yield f'event: trouble\ndata: {{"now":{now},"detail":{detail}}}\n\n'
         elif changed:
             yield f'event: update\ndata: {{"now":{now},"changed":{as_text(changed)}}}\n\n'

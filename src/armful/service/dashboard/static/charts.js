@@ -135,8 +135,9 @@ function together(means) {
 
 export function rewardChart({ series: all, kind, reward_name: reward }, seconds) {
   return (colours, narrow) => {
-    const series = pooled(all, seconds, kind, narrow ? MOST_POINTS / 2 : MOST_POINTS);
-    const shares = sharesIn(series);
+    const some = pooled(all, seconds, kind, narrow ? MOST_POINTS / 2 : MOST_POINTS);
+    const shares = sharesIn(some);
+    const series = some.filter((each) => shares.some((share) => (each[share]?.mean ?? null) !== null));
     const times = series.map((each) => local(middle(each, kind)));
     const value = (each, share, part) => each[share]?.[part] ?? null;
     const bands = shares.map((share) =>

@@ -61,8 +61,10 @@ function tilesOf(data, now) {
   const share = lift && (lift.relative ?? null) !== null;
   const tiles = [];
   if (lift && (lift.value ?? null) !== null) {
+    const isSure = lift.low > 0 || lift.high < 0;
     const note = share ? `${signed(lift.value)} per ${data.kind === "campaign" ? "contact" : "arm"}` : interval(lift.low, lift.high, signed);
-    tiles.push({ title: "Lift", value: share ? signed(Number((100 * lift.relative).toPrecision(2))) + " %" : signed(lift.value), note: `${note}, against the holdout`, level: "accent" });
+    const value = share ? `${signed(Number((100 * lift.relative).toPrecision(2)))} %` : signed(lift.value);
+    tiles.push({ title: "Lift", value, note: `${note}, ${isSure ? "against the holdout" : "may be chance"}`, level: isSure ? "accent" : "" });
   }
   tiles.push({ title: data.kind === "campaign" ? "Rounds" : "Decisions", value: count(data.decisions), note: series.length ? `since ${date(series[0].from)}` : "none yet" });
   tiles.push({ title: "Rewards", value: count(data.rewards), note: `${count(data.outstanding)} outstanding` });
