@@ -1,10 +1,11 @@
 """Requests that cannot be used get problem details of one sentence, and change nothing."""
 
+import asyncio
 import json
 
 import pytest
 
-from armful.service._limits import RateLimit
+from armful.service._limits import RateLimit, read_body
 from armful.service._problems import ProblemError
 from tests.service.small_service import features, make_campaign, request_of, serving
 
@@ -201,3 +202,15 @@ def test_too_many_requests_are_told_when_to_come_again(tmp_path):
         problem(response, 429)
         assert 1 <= int(response.headers["retry-after"]) <= 1000
         assert service.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("parts", [[b"x" * 11], [b"x" * 6, b"x" * 5], [b"", b"x" * 11]])
+def test_a_body_without_a_length_is_counted(parts):
+    messages = [{"type": "http.request", "body": part, "more_body": i < len(parts) - 1} for i, part in enumerate(parts)]
+
+    async def receive():
+        return messages.pop(0)
+
+    with pytest.raises(ProblemError) as error:
+        asyncio.run(read_body(receive, {}, largest=10, seconds=60))
+    assert error.value.status == 413
