@@ -11,7 +11,8 @@ from armful.environments import Matchings, Slates
 from armful.environments.round import Round
 from armful.policies.scores import ESTIMATE_SHARE, Scores
 from armful.scan import _dispatch as dispatch
-from armful.scan._scoring import AssumedArms
+from armful.scan._scoring import AssumedArms, Block
+from armful.tables._array_store import ArrayRows
 
 D = 4
 
@@ -90,9 +91,10 @@ def test_bounds_of_mean_and_width_bound_the_score(seed):
     policy.learn(X[:20], np.zeros(20))
     caps = np.where(rng.random(60) < 0.3, np.inf, rng.uniform(-1, 1, 60))
     mean, width = policy.state.mean_and_width(X)
+    block = Block(ArrayRows(X), slice(0, 60))
 
     def assumed(mean, width):
-        return AssumedArms(X, policy.state, caps, np.arange(60), mean, width)
+        return AssumedArms(block, policy.state, caps, mean, width)
 
     low = assumed(mean - 1e-7 * rng.random(60), width * (1 - 1e-7 * rng.random(60)))
     high = assumed(mean + 1e-7 * rng.random(60), width * (1 + 1e-7 * rng.random(60)))
