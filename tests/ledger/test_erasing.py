@@ -1,14 +1,17 @@
 """What is left of a person who was forgotten: nothing in the tables, and on SQLite no bytes in the files."""
 
+import json
 import sqlite3
 
 import numpy as np
 import pytest
 
 from armful.errors import LedgerError
-from armful.ledger import Ledger, _sqlite
+from armful.ledger import Ledger, ModelInfo, _sqlite
+from armful.testing._made_decisions import made_decision
 from armful.testing._made_rounds import NOON, add, made_arms
 
+TIMES = ("closed_until", "made_at", "checked_at")
 PIECE = 9
 """So many letters of an id, or bytes of its features, in a row count as a trace."""
 
@@ -45,6 +48,29 @@ def test_no_bytes_of_the_forgotten_are_in_the_files(tmp_path):
             assert ledger.forget(some) == len(some)
         assert traces(tmp_path, secrets) == []
         still = [arm.encode() for arm in kept] + [features[arm][-1] for arm in kept]
+        assert traces(tmp_path, still) == still
+
+
+@pytest.mark.slow
+def test_no_bytes_of_a_forgotten_unit_are_in_the_files(tmp_path):
+    rng, units = np.random.default_rng(1), [np.random.default_rng(i).bytes(10).hex() for i in range(80)]
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", "autumn", create=True) as ledger:
+        order = rng.permutation(np.repeat(units, 5)).tolist()
+        for i in range(0, len(order), 8):
+            some = [
+                made_decision(rng, key=f"{unit} {i}", unit=unit, details=json.dumps({"of": unit[::-1]}))
+                for unit in dict.fromkeys(order[i : i + 8])
+            ]
+            ledger.add_decisions(some)
+        ledger.put_arms([(unit, unit.encode()) for unit in units])
+        info = ModelInfo(version=1, position=0, last_round=1, n_observations=1.0, **dict.fromkeys(TIMES, NOON))
+        assert ledger.publish_model(info, f"state of {units[0]}".encode(), f'"{units[1]}"')
+        gone, kept = units[:20], units[20:]
+        secrets = [text.encode() for unit in gone for text in (unit, unit[::-1])]
+        assert traces(tmp_path, secrets) == secrets, "they are not even found when they are there"
+        assert ledger.forget(gone) == 20
+        assert traces(tmp_path, secrets) == []
+        still = [unit.encode() for unit in kept]
         assert traces(tmp_path, still) == still
 
 

@@ -13,6 +13,7 @@ from armful.ledger._engine import open_store, parse_url
 from armful.ledger._postgresql import PostgresqlStore
 from armful.ledger._schema import SCHEMA_VERSION, VERSION_TABLE, metadata
 from armful.ledger._sqlite import SqliteStore
+from armful.testing._made_decisions import expect_block, made_decision, new_rewards
 from armful.testing._made_rounds import NOON, add, in_threads, made_arms
 from tests.postgresql import own_schema
 
@@ -50,13 +51,14 @@ def unprepared(url):
     return SqliteStore(parsed.database, create=True) if is_sqlite else PostgresqlStore(parsed)
 
 
-def make_first_store(url):
+def make_first_store(url, then="0001"):
     store = unprepared(url)
     with store.writing() as connection:
         _versions.migrate(connection, "0001")
         for statement in FIRST_STORE:
             blobs = {name: row.tobytes() for name, row in zip(("ann", "bob"), FEATURES, strict=True)}
             connection.execute(text(statement), {name: blobs[name] for name in blobs if f":{name}" in statement})
+        _versions.migrate(connection, then)
     store.close()
 
 
@@ -87,6 +89,23 @@ def test_a_store_of_the_first_version_is_opened_with_all_that_is_in_it(url):
         assert ledger.last_reward_positions() == {1: 4, 2: 6}
         assert ledger.forget(["ann"]) == 1
     assert Ledger.campaigns(url) == ["autumn", "spring"]
+
+
+@pytest.mark.parametrize("version", ["0001", "0002"])
+def test_decisions_can_be_added_to_an_older_store(url, version):
+    make_first_store(url, version)
+    rng = np.random.default_rng(0)
+    with Ledger.open(url, "autumn") as ledger:
+        assert [(info.unit, info.model_version) for info in ledger.rounds()] == [(None, None)] * 2
+        expect_block(ledger, 1, 2)
+        assert ledger.changed_rounds(0).tolist() == [1]
+        new = [made_decision(rng, key=key, unit="ann") for key in ("monday", "tuesday")]
+        assert [answer.number for answer in ledger.add_decisions(new)] == [1, 3]
+        ledger.add_reward_requests([new_rewards((2, "bob", 1.0), (3, "a", 1.0))])
+        assert ledger.changed_rounds(5).tolist() == [2, 3]
+        expect_block(ledger, 1, 3)
+        assert (ledger.forget(["ann"]), len(ledger.chosen(3)), ledger.chosen_ids(1).tolist()) == (1, 0, ["bob"])
+        assert (ledger.models(), ledger.keys(), ledger.arms_since(0)) == ([], [], (0, []))
 
 
 def test_an_older_store_that_several_open_at_once_is_brought_up_to_date_once(url):

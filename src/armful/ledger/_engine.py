@@ -47,24 +47,13 @@ class Store(ABC):
             yield connection
 
     @contextmanager
-    def writing_raw(self) -> Iterator[Any]:
-        """Give a cursor of the driver, on which all is written durably at the end, or nothing.
-
-        It takes a third of the time of `writing`, which counts where a transaction is small.
-        """
-        with self._explained():
-            connection = self.engine.raw_connection()
-            try:
-                cursor = connection.cursor()
-                self._begin_raw(cursor)
-                yield cursor
-                cursor.close()
-                connection.commit()
-            except BaseException:
-                connection.invalidate()  # the connection may be the reason; what was written is rolled back
-                raise
-            finally:
-                connection.close()
+    def writing_rows(self) -> Iterator[Any]:
+        """Give a cursor of the driver on which all is written durably at the end, or nothing."""
+        with self.writing() as connection:
+            cursor = self.cursor(connection)
+            self.check_durable(cursor)
+            yield cursor
+            cursor.close()
 
     def prepare(self, *, create: bool) -> None:
         """Check that this is a ledger and bring its schema up to date; with `create`, make one of an empty database."""
@@ -109,10 +98,6 @@ class Store(ABC):
     @abstractmethod
     def _begin_write(self, connection: Connection) -> Any:
         """Return a context manager: the transaction."""
-
-    @abstractmethod
-    def _begin_raw(self, cursor: Any) -> None:
-        """Begin a transaction that writes, and make sure that its commit survives a power cut."""
 
     @abstractmethod
     def lock_schema(self, connection: Connection) -> None:

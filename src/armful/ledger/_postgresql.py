@@ -68,16 +68,13 @@ class PostgresqlStore(Store):
     def _begin_write(self, connection: Connection) -> RootTransaction:
         transaction = connection.begin()
         cursor = self.cursor(connection)
-        self._begin_raw(cursor)
+        cursor.execute(BEGIN, (f"{LOCK_SECONDS}s",))
         cursor.close()
         return transaction
 
     def lock_schema(self, connection: Connection) -> None:
         """Take the advisory lock of armful."""
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": SCHEMA_LOCK})
-
-    def _begin_raw(self, cursor: Any) -> None:
-        cursor.execute(BEGIN, (f"{LOCK_SECONDS}s",))
 
     def check_durable(self, cursor: Any) -> None:
         """Raise LedgerError if a commit is acknowledged before it is written."""

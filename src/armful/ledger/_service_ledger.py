@@ -41,7 +41,7 @@ class ServiceLedger(ServiceView):
         LedgerError
             The store cannot be written to: nothing was added.
         """
-        with self._store.writing_raw() as cursor:
+        with self._store.writing_rows() as cursor:
             lock_position(self._store, cursor, self._id)
             return write_decisions(self._store, cursor, self._id, decisions, settings)
 
@@ -67,7 +67,7 @@ class ServiceLedger(ServiceView):
         LedgerError
             The store cannot be written to: nothing was added.
         """
-        with self._store.writing_raw() as cursor:
+        with self._store.writing_rows() as cursor:
             position = lock_position(self._store, cursor, self._id)
             return write_reward_requests(self._store, cursor, self._id, position, requests)
 
@@ -85,7 +85,7 @@ class ServiceLedger(ServiceView):
             raise TypeError("a request must be a NewDecision or NewRewards")
         decided: list[Decided | LedgerError] = []
         added: list[RewardsAdded | LedgerError] = []
-        with self._store.writing_raw() as cursor:
+        with self._store.writing_rows() as cursor:
             position = lock_position(self._store, cursor, self._id)
             if decisions:
                 decided = write_decisions(self._store, cursor, self._id, decisions)

@@ -106,10 +106,6 @@ class SqliteStore(Store):
             cursor.execute("BEGIN")
         cursor.close()
 
-    def _begin_raw(self, cursor: Any) -> None:
-        begin_immediate(cursor, self._turns, LOCK_SECONDS)
-        self.check_durable(cursor)
-
     def check_durable(self, cursor: Any) -> None:
         """Raise LedgerError unless the log is written ahead and synced at each commit."""
         synchronous = cursor.execute("PRAGMA synchronous").fetchone()[0]
