@@ -191,9 +191,9 @@ class LedgerDecisions(LedgerRefusals):
 
     def test_rounds_by_the_time_they_closed(self) -> None:
         rng = np.random.default_rng(27)
-        minutes = rng.integers(0, 50, 40).tolist()
+        minutes = [10, 10, 30, 30, *rng.integers(0, 50, 40).tolist()]
         with self._new() as ledger:
-            closing = [NOON + timedelta(minutes=m, microseconds=int(rng.integers(2))) for m in minutes]
+            closing = [NOON + timedelta(minutes=m, microseconds=i % 2) for i, m in enumerate(minutes)]
             ledger.add_decisions([made_decision(rng, closes_at=moment) for moment in closing])
             for after, until in ((-1, 60), (10, 30), (20, 20), (49, 60)):
                 bounds = NOON + timedelta(minutes=after), NOON + timedelta(minutes=until)
