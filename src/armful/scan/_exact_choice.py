@@ -17,7 +17,7 @@ from armful.scan._threads import blas_at_one_thread, in_threads
 from armful.tables.rows import Rows
 
 REDUCE_FROM = 4096
-"""Candidates are reduced by rank when there are more than this."""
+"""Candidates are reduced by rank when there are more than this, and than twice as many as can be chosen."""
 
 
 class CandidatePool:
@@ -27,7 +27,8 @@ class CandidatePool:
         self.thresholds = ranks.no_thresholds
         self._ranks, self._key = ranks, key
         self._parts: list[Candidates] = [(NO_ARMS, np.zeros(0), np.zeros(0))]
-        self._size, self._reduce_at = 0, REDUCE_FROM
+        self._fewest = max(REDUCE_FROM, 2 * ranks.high)
+        self._size, self._reduce_at = 0, self._fewest
 
     def add(self, candidates: Candidates) -> None:
         """Add the candidates of a block, and reduce all when there are many."""
@@ -44,7 +45,7 @@ class CandidatePool:
         kept |= (lowest < highest) & (highest >= self._ranks.thresholds_of(self.thresholds, arm_indices))
         left = arm_indices[kept], lowest[kept], highest[kept]
         self._parts, self._size = [left], left[0].size
-        self._reduce_at = max(2 * self._size, REDUCE_FROM)
+        self._reduce_at = max(2 * self._size, self._fewest)
         return left
 
 
@@ -69,19 +70,18 @@ def choose_from(
     for candidates in in_threads(pruner.prune, blocks, len(blocks)):
         pool.add(candidates)
         pruner.thresholds = np.maximum(pruner.thresholds, pool.thresholds)
-    scores, arm_indices = with_exact_scores(pool.reduce(), pruner)
+    scores, arm_indices = with_exact_scores(pool.reduce(), pruner, keep=True)
     picked = constraint.best_among(scores, key, arm_indices)
     return picked, *pruner.features_and_scores(picked.indices)
 
 
-def with_exact_scores(candidates: Candidates, pruner: Pruner) -> tuple[FloatArray, IntArray]:
-    """Return the exact scores of the candidates and their arm indices, by rising index."""
+def with_exact_scores(candidates: Candidates, pruner: Pruner, *, keep: bool = False) -> tuple[FloatArray, IntArray]:
+    """Return the exact scores of the candidates and their arm indices, by rising index; keep: as in `score_parts`."""
     order = np.argsort(candidates[0])
     arm_indices, scores, highest = candidates[0][order], candidates[1][order], candidates[2][order]
     inexact = np.flatnonzero(scores < highest)
     step = pruner.rows.block_rows
     parts = [inexact[begin : begin + step] for begin in range(0, inexact.size, step)]
-    exact = in_threads(lambda part: pruner.score_at(arm_indices[part])[1], parts, len(parts))
-    for part, values in zip(parts, exact, strict=True):
+    for part, values in zip(parts, pruner.score_parts(arm_indices, parts, keep=keep), strict=True):
         scores[part] = values
     return scores, arm_indices

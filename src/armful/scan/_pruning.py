@@ -1,5 +1,6 @@
 """Dropping the arms of a block that cannot be chosen, by the cheapest computation that shows it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from armful.model.base import Model
 from armful.scan._rounding import Rounding, interval
 from armful.scan._scoring import Block, Scoring
 from armful.scan._table_cache import TableCache, widths_are_accurate
+from armful.scan._threads import in_threads
 from armful.tables.rows import Rows
 
 LARGEST_KEPT_FRACTION = 0.3
@@ -27,6 +29,24 @@ LARGEST_FLOAT32_ERROR = 0.05
 
 Candidates = tuple[IntArray, FloatArray, FloatArray]
 """The arm indices of arms that could be chosen, with lower and upper bounds on their scores."""
+
+
+MOST_KEPT = 1.5
+"""Features of candidates are kept for the end of the round if there are at most this many for each arm to choose."""
+
+
+class ScoredArms:
+    """Arms that were scored exactly, found by index."""
+
+    def __init__(self, arms: Arms) -> None:
+        self.arms, self._order = arms, np.argsort(arms.arm_indices, kind="stable")
+        self.indices = arms.arm_indices[self._order]
+
+    def find(self, arm_indices: IntArray) -> tuple[IntArray, IntArray]:
+        """Return which of some arms are here, as positions in `arm_indices`, and the position of each in `arms`."""
+        at = np.minimum(np.searchsorted(self.indices, arm_indices), self.indices.size - 1)
+        here = np.flatnonzero(self.indices[at] == arm_indices)
+        return here, self._order[at[here]]
 
 
 class Pruner:
@@ -46,17 +66,13 @@ class Pruner:
     def __init__(self, scoring: Scoring, rows: Rows, ranks: Ranks, cache: TableCache | None) -> None:
         self.scoring, self.rows, self.ranks = scoring, rows, ranks
         self.thresholds, self.already_scored = ranks.no_thresholds, NO_ARMS
-        self._scored_arms: Arms | None = None
+        self._scored: list[ScoredArms] = []
         self._lowest_mean, self._zero_width = np.broadcast_to(-np.inf, rows.n_arms), np.broadcast_to(0.0, rows.n_arms)
         self._float64 = Rounding.of(scoring.state, np.float64)
         self._float32 = Rounding.of(scoring.state, np.float32)
         self._cache = cache if scoring.bounds_scores and widths_are_accurate(scoring.state) else None
         self._use_means = self._cache is not None
         self._use_float32 = scoring.bounds_scores and self._float32.width < LARGEST_FLOAT32_ERROR
-
-    def score_at(self, arm_indices: IntArray) -> Candidates:
-        """Read and score these arms."""
-        return self.score_exactly(self.rows.take(arm_indices), arm_indices)
 
     def prune(self, arms: slice) -> Candidates:
         """Return the arms of a block that could be chosen and are not scored already."""
@@ -132,25 +148,46 @@ class Pruner:
     def score_last_chosen(self, X: NDArray[Any], arm_indices: IntArray) -> Candidates:
         """Score the arms of the last choice before the first block, and keep them for `features_and_scores`."""
         scores, arms = self._score(X, arm_indices)
-        self._order = np.argsort(arm_indices)
-        self.already_scored, self._scored_arms = arm_indices[self._order], arms
+        scored = ScoredArms(arms)
+        self.already_scored = scored.indices
+        self._scored.append(scored)
         return arm_indices, scores.value, scores.value
 
+    def score_parts(self, arm_indices: IntArray, parts: list[IntArray], *, keep: bool) -> Iterator[FloatArray]:
+        """Yield the exact scores of parts of these arms, given as positions in `arm_indices`.
+
+        keep: whether to keep them for `features_and_scores`, if they are not too many.
+        """
+        keep = keep and sum(part.size for part in parts) <= MOST_KEPT * max(self.ranks.high, FEW)
+
+        def score(part: IntArray) -> tuple[FloatArray, Arms]:
+            scores, arms = self._score(self.rows.take(arm_indices[part]), arm_indices[part])
+            return scores.value, arms
+
+        for scores, arms in in_threads(score, parts, len(parts)):
+            if keep:
+                self._scored.append(ScoredArms(arms))
+            yield scores
+
     def features_and_scores(self, arm_indices: IntArray) -> tuple[FloatArray, Any]:
-        """Return the features and scores of these arms, reading only those not scored already; None for no scores."""
-        if self._scored_arms is None or not arm_indices.size:
+        """Return the features and scores of these arms, reading only those not kept; None for no scores."""
+        if not self._scored or not arm_indices.size:
             X = self.rows.take(arm_indices)
             return X, self.scoring.score(X, arm_indices) if arm_indices.size else None
-        at = np.minimum(np.searchsorted(self.already_scored, arm_indices), self.already_scored.size - 1)
-        new = np.flatnonzero(self.already_scored[at] != arm_indices)
-        at = self._order[at]
-        X = self._scored_arms.X[at]
-        X[new] = self.rows.take(arm_indices[new])
-        arms = self.scoring.arms(X, arm_indices)
-        if self.scoring.bounds_scores:
-            mean, width = (values[at] for values in self._scored_arms.mean_and_width)
-            if new.size:
+        n, bounds = arm_indices.size, self.scoring.bounds_scores
+        X, mean, width, new = np.empty((n, self.rows.n_features)), np.empty(n), np.empty(n), np.ones(n, dtype=bool)
+        while self._scored:
+            scored = self._scored.pop()
+            here, at = scored.find(arm_indices)
+            X[here], new[here] = scored.arms.X[at], False
+            if bounds:
+                mean[here], width[here] = (values[at] for values in scored.arms.mean_and_width)
+        if new.any():
+            X[new] = self.rows.take(arm_indices[new])
+            if bounds:
                 mean[new], width[new] = self.scoring.arms(X[new], arm_indices[new]).mean_and_width
+        arms = self.scoring.arms(X, arm_indices)
+        if bounds:
             arms.mean_and_width = mean, width
         return X, self.scoring.score_arms(arms)
 
