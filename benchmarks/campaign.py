@@ -160,7 +160,7 @@ def stopwatch() -> Stopwatch:
     watch.wrap(_eligible, "read_customers", "customers")
     watch.wrap(_choosing, "allowed_sets", "quotas")
     watch.wrap(_choosing, "_choose", "choosing")
-    watch.wrap(_choosing, "_exploring", "exploring")
+    watch.wrap(_choosing, "_best_by_estimate", "best by estimate", thread=True)
     watch.wrap(_choosing, "_by_house_rule", "holdout")
     watch.wrap(Ledger, "add_round", "store")
     return watch

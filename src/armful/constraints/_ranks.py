@@ -18,8 +18,8 @@ from armful.randomness import Keys, TieKeys, tie_keys
 
 BoolArray = NDArray[np.bool_]
 
-MANY_ARMS, SHORTLIST = 20_000, 4
-"""From so many arms on, `SHORTLIST` times as many as can be chosen are ranked first, and all only if these fail."""
+MANY_ARMS, SHORTLISTS = 20_000, (2, 8)
+"""From so many arms on, these multiples of the number that can be chosen are ranked, and all only if both fail."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,8 +165,10 @@ class Ranks:
         spare = np.ones(scores.size, dtype=bool)
         spare[required], spare[excluded] = False, False
         greedy = partial(self._greedy, groups, scores, key, arm_indices, required)
-        if scores.size >= MANY_ARMS and SHORTLIST * self.high < scores.size:
-            least = float(np.partition(scores, -SHORTLIST * self.high)[-SHORTLIST * self.high])
+        for multiple in SHORTLISTS if scores.size >= MANY_ARMS else ():
+            if multiple * self.high >= scores.size:
+                break
+            least = float(np.partition(scores, -multiple * self.high)[-multiple * self.high])
             chosen, last = greedy(spare & self._shortlist(groups, scores >= least))
             if chosen.size == self.high and last >= least and not self.violation(at(arm_indices, chosen)):
                 return chosen

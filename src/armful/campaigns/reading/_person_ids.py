@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from armful.campaigns.holdout import uniforms, uniforms_of
 from armful.campaigns.reading import _column_values as column_values
 from armful.checks import FloatArray, IntArray
+from armful.scan._threads import in_threads
 from armful.tables._columns import import_pyarrow
 
 Ids = NDArray[np.str_]
@@ -18,6 +19,10 @@ LONGEST_ID = 500
 
 BITS = 22
 """Keys are looked up by so many bits first, which leaves few of them."""
+
+
+SORTED_APART = 4
+"""Keys are sorted in so many ranges, in threads."""
 
 
 class IdSet:
@@ -109,8 +114,13 @@ def as_texts(column: Any, name: str) -> Any:
 
 def refuse_repeated(ids: Any, keys: FloatArray, name: str) -> None:
     """Raise ValueError if an id occurs twice. keys: their `uniforms`, equal for equal ids."""
-    ordered = np.sort(keys)
-    if (ordered[1:] == ordered[:-1]).any():
+    ends = np.linspace(0, 1, SORTED_APART + 1)  # keys are from 0 up to 1
+
+    def repeats(i: int) -> bool:
+        ordered = np.sort(keys[(keys >= ends[i]) & (keys < ends[i + 1])])
+        return bool((ordered[1:] == ordered[:-1]).any())
+
+    if any(list(in_threads(repeats, range(SORTED_APART), SORTED_APART))):
         _refuse_same_key(ids, keys, name)
 
 

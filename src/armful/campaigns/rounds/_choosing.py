@@ -1,6 +1,7 @@
 """Choosing one round: who is picked from each share of people, and why."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,10 +76,14 @@ def choose_round(
             if customers.scores is None and settings.choose.budget is None and sets.candidates is not None:
                 details["holdout_pool"] = _pool(customers, sets.candidates)
             continue
-        choices = _choose(policy, customers, sets, n_parts=PARTS if state.n < state.n_features else 1)
-        parts.append(_by_policy(customers, sets, share, choices, state))
-        if share == CHOSEN and choices:
-            details["exploring"] = _exploring(customers, sets, choices, state, rng)
+        with ThreadPoolExecutor(1) as pool:
+            own = np.random.default_rng([settings.seed, number, 2])
+            best = pool.submit(_best_by_estimate, customers, sets, state, own) if share == CHOSEN else None
+            choices = _choose(policy, customers, sets, n_parts=PARTS if state.n < state.n_features else 1)
+            parts.append(_by_policy(customers, sets, share, choices, state))
+        if best is not None and choices:
+            picked = np.concatenate([each.indices for each in choices])
+            details["exploring"] = float(1 - np.isin(picked, best.result()).mean())
             with_prices = len(choices) == 1 and customers.shares.size <= MOST_FOR_PRICES
             details["prices"] = _prices(choices[0]) if with_prices else []
     return Picked(arms=_joined(parts), details=details)
@@ -104,20 +109,12 @@ def _choose(policy: Policy, customers: Customers, sets: Allowed, n_parts: int) -
     return choices
 
 
-def _exploring(
-    customers: Customers, sets: Allowed, choices: list[Choice], state: RidgeState, rng: np.random.Generator
-) -> float:
-    """Return the fraction of the chosen who are not in the best set by the estimate alone; 1 if there is no estimate.
-
-    The estimates are in float32.
-    """
-    if not state.theta.any():
-        return 1.0
-    assert sets.constraint is not None
+def _best_by_estimate(customers: Customers, sets: Allowed, state: RidgeState, rng: np.random.Generator) -> IntArray:
+    """Return the best set by the estimates alone, which are in float32; nobody if there is no estimate."""
+    if sets.constraint is None or not state.theta.any():
+        return np.zeros(0, dtype=np.int64)
     estimates = customers.estimates if sets.candidates is None else customers.estimates[sets.candidates]
-    best = np.zeros(estimates.size, dtype=bool)
-    best[sets.constraint.best(estimates.astype(np.float64), rng=rng).indices] = True
-    return float(1 - best[np.concatenate([each.indices for each in choices])].mean())
+    return sets.constraint.best(estimates.astype(np.float64), rng=rng).indices
 
 
 def _by_policy(customers: Customers, sets: Allowed, share: int, choices: list[Choice], state: RidgeState) -> ChosenArms:

@@ -1,6 +1,7 @@
 """The customers of a round: their features in a table, and what decides who may be chosen."""
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,7 @@ def read_customers(
     theta: FloatArray,
     path: Path,
     *,
-    excluded: IdSet,
+    excluded: Future[IdSet],
     required: IdSet,
     progress: bool = False,
 ) -> Customers:
@@ -174,7 +175,7 @@ class _Preparation:
     settings: Settings
     recipe: FeatureRecipe
     theta: NDArray[np.float32]
-    excluded: IdSet
+    excluded: Future[IdSet]
     required: IdSet
     file: FeatureFile
 
@@ -191,7 +192,7 @@ class _Preparation:
             ids=ids,
             keys=keys,
             shares=shares,
-            excluded=self.excluded.holds(ids, keys),
+            excluded=self.excluded.result().holds(ids, keys),
             required=self.required.holds(ids, keys),
             estimates=np.concatenate([some[:, 0] for _, some in self.recipe.products(rows, self.theta[:, None])]),
             groups=[_labels_and_codes(batch, quota.column) for quota in settings.choose.quotas],
@@ -227,9 +228,17 @@ def _joined(prepared: list[_Prepared], settings: Settings, table: Table) -> Cust
 
 def _labels_and_codes(batch: Any, column: str) -> tuple[list[str], IntArray]:
     """Return the labels of a column, and the position of each customer's label; no value is the label `(none)`."""
-    from pyarrow import compute  # noqa: PLC0415 - an extra
+    values = batch.column(column)
+    if import_pyarrow().types.is_dictionary(values.type) and not values.null_count:
+        labels, codes = _labels_and_codes_of(values.dictionary, column)
+        return labels, codes[values.indices.to_numpy()]
+    return _labels_and_codes_of(values, column)
 
-    texts = as_texts(batch.column(column), column)
+
+def _labels_and_codes_of(values: Any, column: str) -> tuple[list[str], IntArray]:
+    from pyarrow import compute  # noqa: PLC0415
+
+    texts = as_texts(values, column)
     empty = compute.fill_null(compute.equal(texts, ""), True)
     encoded = compute.if_else(empty, "(none)", texts).dictionary_encode()
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
@@ -241,7 +250,7 @@ def _groups(column: str, parts: list[tuple[list[str], IntArray]]) -> Groups:
     codes = []
     for labels, positions in parts:
         numbers = [code_of.setdefault(label, len(code_of)) for label in labels]
-        codes.append(np.array(numbers, dtype=np.int64)[positions])
+        codes.append(np.array(numbers, dtype=np.int32)[positions])
     return Groups(list(code_of), np.concatenate(codes), kind=column)
 
 

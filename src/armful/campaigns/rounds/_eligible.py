@@ -1,6 +1,7 @@
 """Which customers of a file may be chosen in a round, and which must be."""
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,16 @@ def customers_of_round(
 ) -> Customers:
     """Read the customers of a round, and who of them rests or is excluded; theta, path: as in `read_customers`."""
     rest = range(max(1, number - settings.choose.rest), number)
-    resting = [ledger.ids_chosen(rest)] if rest else []
-    excluded = IdSet([*resting, *read_id_files(settings.choose.exclude, settings)], settings.name)
+
+    def excluded() -> IdSet:
+        resting = [ledger.ids_chosen(rest)] if rest else []
+        return IdSet([*resting, *read_id_files(settings.choose.exclude, settings)], settings.name)
+
     required = IdSet(read_id_files(settings.choose.require, settings), settings.name)
-    return read_customers(
-        source, settings, recipe, theta, path, excluded=excluded, required=required, progress=progress
-    )
+    with ThreadPoolExecutor(1) as pool:  # reading customers begins meanwhile
+        return read_customers(
+            source, settings, recipe, theta, path, excluded=pool.submit(excluded), required=required, progress=progress
+        )
 
 
 def read_id_files(files: Iterable[str], settings: Settings) -> list[Ids]:
