@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful.campaigns.holdout import uniforms
@@ -11,6 +11,7 @@ IDS = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characte
 ASCII = st.lists(st.text("abc 019-", min_size=1), max_size=20)
 
 
+@settings(deadline=None)
 @given(ids=IDS | ASCII, begin=st.integers(0, 5))
 def test_numbers_of_arrow_texts_are_those_of_arrays(ids, begin):
     texts = pa.array(ids, type=pa.string()).slice(begin)
@@ -19,6 +20,7 @@ def test_numbers_of_arrow_texts_are_those_of_arrays(ids, begin):
     )
 
 
+@settings(deadline=None)
 @given(known=IDS | ASCII, asked=IDS | ASCII)
 def test_a_set_holds_what_was_put_in(known, asked):
     ids = IdSet([np.array(known, dtype=np.str_)], "autumn")

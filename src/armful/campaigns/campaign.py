@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +19,7 @@ from armful.campaigns.rounds._choosing import choose_round
 from armful.campaigns.rounds._customers import fit_recipe
 from armful.campaigns.rounds._eligible import customers_of_round
 from armful.campaigns.rounds._lists import (
+    list_bytes,
     list_path,
     listed_rounds,
     publish,
@@ -154,7 +156,8 @@ class Campaign(CampaignView):
             refuse_folder(folder)
         known = self._round_to_return(key, dry_run)
         if known is not None:
-            return publish(known, self.ledger.chosen(known.number), folder, out, repeated=True)
+            arms = self.ledger.chosen(known.number)
+            return publish(known, arms, folder, out, list_bytes(arms, self.settings.delimiter), repeated=True)
         last = self.ledger.last_round()
         number = 1 if last is None else last.number + 1
         recipe = self.recipe or fit_recipe(source, self.settings, transformer, progress=progress)
@@ -178,23 +181,17 @@ class Campaign(CampaignView):
             notes += [*required_notes(customers), *quota_notes(customers, self.settings)]
             details = {**picked.details, "source": _name_of(source), "version": __version__}
             chosen_at = self.now()
-            closes_at = chosen_at + self.settings.outcomes.window
-            if dry_run:
-                info = RoundInfo(
-                    id=0, number=number, key=key, chosen_at=chosen_at, closes_at=closes_at, details=details
-                )
-                return publish(info, picked.arms, None, out, notes=[*notes, "nothing was recorded"])
-            info = self.ledger.add_round(
-                number=number,
-                key=key,
-                chosen_at=chosen_at,
-                closes_at=closes_at,
-                details=details,
-                chosen=picked.arms,
-                settings=self.settings.text,
-                recipe=recipe.to_json(),
-            )
-            return publish(info, picked.arms, folder, out, notes=notes)
+            values: dict[str, Any] = {"number": number, "key": key, "chosen_at": chosen_at, "details": details}
+            values["closes_at"] = chosen_at + self.settings.outcomes.window
+            with ThreadPoolExecutor(1) as pool:  # the list is made while the round is recorded
+                written = pool.submit(list_bytes, picked.arms, self.settings.delimiter)
+                if dry_run:
+                    info = RoundInfo(id=0, **values)
+                    notes.append("nothing was recorded")
+                else:
+                    values |= {"settings": self.settings.text, "recipe": recipe.to_json()}
+                    info = self.ledger.add_round(**values, chosen=picked.arms)
+            return publish(info, picked.arms, folder, out, written.result(), notes=notes)
 
     def learn(
         self,
@@ -269,7 +266,8 @@ class Campaign(CampaignView):
         if self.folder is not None:
             remove_abandoned(self.folder)
             for number in rounds:  # before the ledger, which knows these rounds if this is stopped and run again
-                remove_from_list(list_path(self.folder, number), self.ledger.chosen(number), wanted)
+                path, arms = list_path(self.folder, number), self.ledger.chosen(number)
+                remove_from_list(path, arms, wanted, self.settings.delimiter)
         n_people = self.ledger.forget(wanted)
         if self.is_served and n_people:
             update_model(DecisionFold.of(self.ledger, self.settings), self.now())  # the one before is gone

@@ -31,26 +31,26 @@ def listed_rounds(folder: Path | None) -> list[int]:
     return [int(path.parent.name) for path in paths if path.parent.name.isdecimal()]
 
 
-def write_list(path: Path, arms: ChosenArms) -> None:
-    """Write those on the list of a round: the chosen, then the holdout, each by rank. Replaces the file atomically."""
+def list_bytes(arms: ChosenArms, delimiter: str) -> bytes:
+    """Return the list of a round as CSV: the chosen, then the holdout, each by rank."""
     from pyarrow import csv  # noqa: PLC0415 - an extra
 
     pa = import_pyarrow()
-    share_order = np.array([SHARES.index(share) for share in arms.shares.tolist()], dtype=np.int64)
+    share_order = np.select([arms.shares == share for share in SHARES], range(len(SHARES)))
     order = np.lexsort((arms.positions, share_order))
     columns = {
-        "id": arms.ids[order].tolist(),
+        "id": arms.ids[order],
         "rank": arms.positions[order] + 1,
         "predicted": arms.predicted[order],
         "bonus": arms.bonus[order],
         "capped": arms.capped[order],
-        "share": arms.shares[order].tolist(),
+        "share": arms.shares[order],
     }
-    names = [*columns, *arms.groups]
-    values = [*columns.values(), *(labels[order].tolist() for labels in arms.groups.values())]
+    values = [*columns.values(), *(labels[order] for labels in arms.groups.values())]
+    table = pa.Table.from_arrays([pa.array(each) for each in values], names=[*columns, *arms.groups])
     buffer = io.BytesIO()
-    csv.write_csv(pa.Table.from_arrays([pa.array(each) for each in values], names=names), buffer)
-    write_bytes(path, buffer.getvalue())
+    csv.write_csv(table, buffer, csv.WriteOptions(delimiter=delimiter))
+    return buffer.getvalue()
 
 
 def refuse_target(path: Path) -> None:
@@ -73,12 +73,16 @@ def publish(
     info: RoundInfo,
     arms: ChosenArms,
     folder: Path | None,
-    out: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None,
+    written: bytes,
     *,
     repeated: bool = False,
     notes: Sequence[str] = (),
 ) -> Round:
-    """Write the list of a round into the campaign's folder, if one is given, and to `out`; return the round."""
+    """Write the list of a round, from `list_bytes`, into the campaign's folder, if one is given, and to `out`.
+
+    Both files are replaced atomically. Return the round.
+    """
     path = Path(out) if folder is None and out is not None else None
     if folder is not None:
         path = list_path(folder, info.number)
@@ -86,11 +90,11 @@ def publish(
             notes = [*notes, "this round had been recorded when an earlier command was stopped; here is its list"]
         with _explained(f"round {info.number} is recorded, but not its list: ", "; run this again for the list"):
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_list(path, arms)
+            write_bytes(path, written)
     if out is not None:
         recorded = f"round {info.number} is recorded, and its list is in {path}, but "
         with _explained(recorded if folder is not None else ""):
-            write_list(Path(out), arms)
+            write_bytes(Path(out), written)
     return round_result(info, arms, path, list(notes), repeated=repeated)
 
 
@@ -104,13 +108,13 @@ def _explained(before: str, after: str = "") -> Iterator[None]:
         raise with_message(error, f"{before}{reason}{after}") from error
 
 
-def remove_from_list(path: Path, arms: ChosenArms, ids: NDArray[np.str_]) -> None:
+def remove_from_list(path: Path, arms: ChosenArms, ids: NDArray[np.str_], delimiter: str) -> None:
     """Write a list anew, if it is there, without some people."""
     if path.exists():
         keep = ~np.isin(arms.ids, ids)
         arrays = {name: value[keep] for name, value in vars(arms).items() if name != "groups"}
         groups = {column: labels[keep] for column, labels in arms.groups.items()}
-        write_list(path, ChosenArms(**arrays, groups=groups))
+        write_bytes(path, list_bytes(ChosenArms(**arrays, groups=groups), delimiter))
 
 
 def remove_parts(folder: Path) -> None:
