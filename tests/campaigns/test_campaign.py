@@ -139,6 +139,46 @@ def test_the_same_file_again_changes_nothing_and_a_correction_replaces(tmp_path,
         np.testing.assert_allclose(campaign.policy().state.b, b, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("repeats", ["last", "sum"])
+def test_a_file_that_comes_again_after_its_window_is_repeated_and_not_outside(tmp_path, clock, repeats):
+    with opened(make(tmp_path / "autumn", outcomes=f'repeats = "{repeats}"'), clock) as campaign:
+        for number in (1, 2):
+            campaign.choose(campaign.folder / "customers.csv")
+            came = outcomes(campaign, number)
+            twice = pa.concat_tables([came, came])
+            assert campaign.learn(twice).new == len(came)
+            clock.pass_days(15)
+        learned = campaign.learn(twice)
+        assert (learned.new, learned.corrected, learned.outside_window) == (0, 0, 0)
+        assert (learned.repeated, learned.duplicates) == (len(came), len(came))
+        position = campaign.ledger.position()
+        other = pa.table({"id": came["id"], "bought": [0.25] * len(came)})
+        learned = campaign.learn(other)
+        assert (learned.matched, learned.outside_window) == (0, len(came))
+        stranger = pa.table({"id": ["nobody"], "bought": [1.0]})
+        learned = campaign.learn(pa.concat_tables([came.slice(0, 5), came.slice(0, 5), other.slice(5), stranger]))
+        assert (learned.repeated, learned.outside_window, learned.never_chosen) == (5, len(came) - 5, 1)
+        assert campaign.ledger.position() == position
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_a_list_can_be_sent_back_with_outcomes_whatever_separates_its_columns(tmp_path, clock, delimiter):
+    folder = make(tmp_path / "autumn")
+    settings = folder / "campaign.toml"
+    settings.write_text(f'delimiter = "{delimiter}"\n' + settings.read_text())
+    csv.write_csv(customers(), folder / "customers.csv", csv.WriteOptions(delimiter=delimiter))
+    with opened(folder, clock) as campaign:
+        chosen = campaign.choose(folder / "customers.csv")
+        rows = csv.read_csv(chosen.path, parse_options=csv.ParseOptions(delimiter=delimiter))
+        back = rows.append_column("bought", pa.array(np.arange(len(rows)) % 2))
+        for own in (delimiter, ",", ";", "\t"):
+            csv.write_csv(back, tmp_path / "back.csv", csv.WriteOptions(delimiter=own))
+            learned = campaign.learn(tmp_path / "back.csv")
+            assert learned.matched == len(rows) == 40
+        campaign.forget(rows["id"][0].as_py())
+        assert len(csv.read_csv(chosen.path, parse_options=csv.ParseOptions(delimiter=delimiter))) == 39
+
+
 def test_an_outcome_belongs_to_the_last_round_within_whose_window_it_lies(tmp_path, clock):
     with opened(make(tmp_path / "a", choose="require = ['vip.csv']", outcomes="time = 'day'"), clock) as campaign:
         for _ in range(3):  # on days 1, 8 and 15 of the month at noon

@@ -6,11 +6,11 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from armful.campaigns.init._delimiter import guess_delimiter
 from armful.campaigns.init._guessing import changes_rarely, guess_column, leaks
 from armful.campaigns.init._names import id_score, known_afterwards, reward_rank
 from armful.campaigns.init._profiles import profile_file
 from armful.campaigns.init._roles import round_above
+from armful.campaigns.reading._delimiter import guess_delimiter
 
 N = 400
 RNG = np.random.default_rng(0)

@@ -11,8 +11,10 @@ from armful.campaigns.lift import LiftData, estimate_lift
 from armful.campaigns.planning import make_plan
 from armful.campaigns.planning._power import POWER, Comparison
 from armful.campaigns.planning._simulation import Sample, _learned, draw_truth
-from armful.campaigns.planning._words import sentences
+from armful.campaigns.planning._words import left_out, sentences
+from armful.campaigns.settings import read_settings
 from armful.model import RidgeState
+from tests.campaigns.small import make
 
 D = 6
 
@@ -195,20 +197,21 @@ def test_sentences_follow_the_numbers():
     usual = plan()
     late = usual.per_round
     assert "more rounds of fewer contacts would learn faster" in words(usual)[1]
-    assert words(usual, cadence=500.0)[1].endswith("and there are 200: the rounds are short enough.")
-    assert words(usual)[2].startswith(
-        "In round 1 nothing is known; from round 2 on fewer than 200 customers are at the cap"
+    assert words(usual, cadence=500.0)[1].endswith("and here it is 200: the rounds are short enough.")
+    assert words(usual)[2] == "In round 1 nothing is known; from round 2 on the expected rewards decide."
+    assert (
+        "more customers than can be chosen could be worth the highest mean reward, 1; from round 3 on"
+        in (words(usual, rounds_to_learn=3)[2])
     )
-    assert "until round 2 more customers than can be chosen are at the cap of 1;" in words(usual, rounds_to_learn=3)[2]
     stuck = (*late[:-1], replace(late[-1], at_cap=1500))
     assert (
-        "in the last 1,500 customers are still at the cap of 1"
+        "in the last so little is known that 1,500 customers, more than the 200 to choose, could still be worth 1,"
         in words(usual, rounds_to_learn=None, per_round=stuck)[2]
     )
     assert "nothing learned is ever used" in words(usual, rounds_to_learn=None, window_rounds=5)[2]
     assert "In the first 3 rounds no outcome is known" in words(usual, rounds_to_learn=4, window_rounds=2)[2]
     assert "outcomes that come 1 round late" in words(usual, window_rounds=1)[0]
-    assert words(usual, per_round=late[:1])[3].endswith("% are exploration in round 1.")
+    assert words(usual, per_round=late[:1])[3].endswith("% are there to learn more of people like them in round 1.")
     settled = (late[0], *(replace(each, exploring=0.05) for each in late[1:]))
     assert words(usual, per_round=settled)[3].endswith("and 5 % in round 5; in round 2 they are fewer than a tenth.")
     assert any("no lift can be seen: hold out more people" in each for each in words(usual, smallest_lift=None))
@@ -241,3 +244,13 @@ def test_a_plan_that_is_not_possible_is_refused_in_a_sentence(options, sentence)
 def test_rows_that_are_none_are_refused():
     with pytest.raises(ValueError, match=r"X must be rows of features, \(m, n_features\), got shape \(3,\)"):
         make_plan(X=[1.0, 2.0, 3.0], n_customers=10, k=1, rounds=1, make_policy=lambda seed: C2UCB(n_features=1))
+
+
+def test_a_plan_says_which_rules_it_leaves_out(tmp_path):
+    assert left_out(read_settings(make(tmp_path / "plain") / "campaign.toml")) == []
+    quotas = '[[choose.quotas]]\ncolumn = "region"\nat_least = 5\n'
+    with_quotas = make(tmp_path / "quotas", choose='exclude = ["vip.csv"]\n' + quotas)
+    assert left_out(read_settings(with_quotas / "campaign.toml")) == [
+        "Left out of this simulation: the quotas and who is excluded. They leave less to choose from, so expect a "
+        "smaller lift."
+    ]

@@ -139,7 +139,7 @@ def test_the_mean_of_one_reward_or_none_has_no_interval():
 
 
 def test_the_lift_is_that_of_the_closed_rounds(campaign, data):
-    assert data.lift == estimate_lift(lift_data(campaign.records))
+    assert data.lift == estimate_lift(lift_data(campaign.records), unit=f"of {data.reward!r}")
     assert data.lifts[-1].per_contact == data.lift.per_contact
     assert data.lift_rounds == (1, 2, 3, 4)
 
@@ -291,7 +291,7 @@ def test_ids_are_unique_and_links_lead_somewhere(page):
 
 
 def test_the_tables_have_the_numbers_of_the_data(data, page):
-    rows = page.tables["Reward per round"][1:]
+    rows = page.tables[f"Mean {data.reward} per round"][1:]
     for row, line in zip(rows, data.rounds, strict=True):
         assert row[0] == str(line.number) + ("" if line.closed else " (open)")
         assert [row[2], row[3]] == [f"{line.chosen.n:,}", number(line.chosen.value)]
@@ -306,7 +306,7 @@ def test_the_tables_have_the_numbers_of_the_data(data, page):
         [str(each.came), str(each.assumed), str(each.outstanding), str(each.unknown)] for each in data.rounds
     ]
     assert [row[1] for row in page.tables["Exploration"][1:]] == [percent(each.exploring) for each in data.rounds]
-    assert [row[2] for row in page.tables["Regret certificate"][1:]] == [number(each) for each in data.certificate.lost]
+    assert [row[2] for row in page.tables["Lost at most"][1:]] == [number(each) for each in data.certificate.lost]
     assert page.tables["Prices of the limits"][1:] == [["2", "at most 9", "0.25"]]
     (quota,) = data.quotas
     assert [row[3:] for row in page.tables["Contacts by region"][1:]] == [

@@ -184,12 +184,6 @@ class CampaignView:
         decisions.update(now)
         return decisions
 
-    def _outstanding(self, now: datetime) -> int:
-        """Return how many outcomes may still come."""
-        if self.is_served:
-            return int(totals_of(self._decisions(now).in_order())["outstanding"])
-        return outstanding_outcomes(self.ledger, now)
-
     def _folded(self, policy: Policy, now: datetime) -> Folded:
         if self.is_served:
             return Folded(state=self._decisions(now).state, rounds=[])

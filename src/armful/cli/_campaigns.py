@@ -195,9 +195,11 @@ def report(
     """
     with _work(), _campaign(name, which, now) as campaign:
         from armful.campaigns.lift import estimate_lift, lift_data  # noqa: PLC0415
+        from armful.campaigns.lift._words import unit_of  # noqa: PLC0415
         from armful.cli._campaign_output import Reported  # noqa: PLC0415
 
-        done = Reported(report=campaign.report(out), lift=estimate_lift(lift_data(campaign.records())))
+        unit = unit_of(campaign.settings.outcomes.reward)
+        done = Reported(report=campaign.report(out), lift=estimate_lift(lift_data(campaign.records()), unit=unit))
         _tell(done, as_json, "choose", name, _source(campaign), which=which)
 
 

@@ -19,6 +19,7 @@ from armful.campaigns.demo._orders import DemoShop, day
 from armful.campaigns.demo._settings import edited
 from armful.campaigns.init import init_campaign
 from armful.campaigns.lift import Lift, estimate_lift, lift_data
+from armful.campaigns.lift._words import unit_of
 from armful.campaigns.rounds._lists import list_path
 from armful.campaigns.settings import read_settings
 
@@ -185,7 +186,7 @@ class Demo:
 
 
 def _lift(campaign: Campaign) -> Lift:
-    return estimate_lift(lift_data(campaign.records()), unit="purchases")
+    return estimate_lift(lift_data(campaign.records()), unit=unit_of(campaign.settings.outcomes.reward))
 
 
 def read_list(path: Path) -> list[tuple[str, str]]:

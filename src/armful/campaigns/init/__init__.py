@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from armful import checks
-from armful.campaigns.init._delimiter import guess_delimiter, is_csv
 from armful.campaigns.init._guessing import changes_rarely
 from armful.campaigns.init._profiles import profile_file
 from armful.campaigns.init._roles import check_id, guess_columns, guess_id, guess_k, guess_quota, guess_reward
@@ -11,6 +10,7 @@ from armful.campaigns.init._service import init_service
 from armful.campaigns.init._template import Guess, campaign_toml
 from armful.campaigns.init._words import columns_as_words, listed, separated
 from armful.campaigns.init._writing import InitResult, name_of, new_settings, relative, write_settings
+from armful.campaigns.reading._delimiter import guess_delimiter, is_csv
 from armful.campaigns.settings import parse_settings
 
 __all__ = ["InitResult", "init_campaign", "init_service"]

@@ -8,13 +8,13 @@ from armful import checks
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.features._size import refuse_too_many
 from armful.campaigns.init import _names as names
-from armful.campaigns.init._delimiter import guess_delimiter, is_csv
 from armful.campaigns.init._guessing import ColumnGuess
 from armful.campaigns.init._profiles import ColumnProfile, FileProfile, profile_file
 from armful.campaigns.init._roles import RewardGuess, guess_columns, guess_quota, guess_reward, named
 from armful.campaigns.init._service_template import ServiceGuess, service_toml
 from armful.campaigns.init._words import columns_as_words, listed, separated
 from armful.campaigns.init._writing import InitResult, name_of, new_settings, relative, write_settings
+from armful.campaigns.reading._delimiter import guess_delimiter, is_csv
 from armful.campaigns.rounds._customers import fit_recipe
 from armful.campaigns.settings import Settings, parse_settings
 

@@ -12,6 +12,11 @@ FEWEST_REWARDS = 10
 Interval = tuple[float | None, float | None, float | None]
 
 
+def unit_of(reward: str) -> str:
+    """Return what a number of rewards is called, by the name of their column: `visits`, or `of 'bought'`."""
+    return reward if reward.isalpha() and reward.endswith("s") else f"of {reward!r}"
+
+
 def in_words(
     *, lift: float, low: float, high: float, relative: Interval, cost: float, level: float, unit: str, against: str
 ) -> str:

@@ -1,6 +1,7 @@
 """Planning a campaign on a sample of its own customers."""
 
 import math
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -9,6 +10,7 @@ from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.holdout import uniforms
 from armful.campaigns.planning import make_plan
 from armful.campaigns.planning._records import PlanResult
+from armful.campaigns.planning._words import left_out
 from armful.campaigns.reading._person_ids import as_ids
 from armful.campaigns.reading._row_progress import with_progress
 from armful.campaigns.reading._rows import open_rows
@@ -39,7 +41,7 @@ def plan_campaign(
     recipe = recipe or fit_recipe(source, settings, progress=progress)
     X, n_customers = _sample(source, settings, recipe, progress)
     with progress_bar("simulating", None, show=progress) as advance:
-        return make_plan(
+        plan = make_plan(
             X=X,
             n_customers=n_customers,
             k=settings.choose.k,
@@ -53,6 +55,7 @@ def plan_campaign(
             seed=settings.seed,
             progress=lambda _, of: advance(1, f"of {of}"),
         )
+    return replace(plan, sentences=(*plan.sentences, *left_out(settings)))
 
 
 def _sample(source: str, settings: Settings, recipe: FeatureRecipe, progress: bool) -> tuple[FloatArray, int]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from armful.campaigns.planning._records import PlanResult
+from armful.campaigns.settings import Settings
 
 EXPLORED = 0.1
 """The fraction of exploration below which a round goes by what is known."""
@@ -24,6 +25,22 @@ def sentences(plan: PlanResult) -> Iterator[str]:
     )
 
 
+def left_out(settings: Settings) -> list[str]:
+    """Return what a plan does not simulate of the settings, in a sentence; none if there is nothing."""
+    choose = settings.choose
+    rules = {
+        "the quotas": choose.quotas,
+        "the budget": choose.budget,
+        "who is excluded": choose.exclude,
+        "who must be chosen": choose.require,
+    }
+    found = [name for name, value in rules.items() if value]
+    if not found:
+        return []
+    names = " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+    return [f"Left out of this simulation: {names}. They leave less to choose from, so expect a smaller lift."]
+
+
 def _setting(plan: PlanResult) -> str:
     text = f"{_count(plan.rounds, 'round')} of {plan.k:,} contacts among {plan.n_customers:,} customers"
     if plan.window_rounds:
@@ -36,10 +53,10 @@ def _setting(plan: PlanResult) -> str:
 
 def _cadence(plan: PlanResult) -> str:
     between = plan.k * (1 + plan.window_rounds)
-    rule = f"Up to about {max(round(plan.cadence), 1):,} contacts between two updates cost no regret"
+    rule = f"About {max(round(plan.cadence), 1):,} contacts can go out before outcomes are learned without losing by it"
     if between <= plan.cadence:
-        return f"{rule}, and there are {between:,}: the rounds are short enough."
-    return f"{rule}, and there are {between:,}: more rounds of fewer contacts would learn faster, if they are possible."
+        return f"{rule}, and here it is {between:,}: the rounds are short enough."
+    return f"{rule}, and here it is {between:,}: more rounds of fewer contacts would learn faster, where possible."
 
 
 def _cap(plan: PlanResult) -> str:
@@ -51,22 +68,21 @@ def _cap(plan: PlanResult) -> str:
         if left < plan.k:
             return f"{text}, and that is all there is: nothing learned is ever used."
         return (
-            f"{text}, and in the last {left:,} customers are still at the cap of {plan.cap:g}, more than the "
-            f"{plan.k:,} to choose: lower the cap if mean rewards cannot be that high, or plan more rounds."
+            f"{text}, and in the last so little is known that {left:,} customers, more than the {plan.k:,} to choose, "
+            f"could still be worth {plan.cap:g}, the highest mean reward (cap in campaign.toml): lower it if it cannot "
+            "be that high, or plan more rounds."
         )
     if first == blind + 1:
-        return (
-            f"{text}; from round {first} on fewer than {plan.k:,} customers are at the cap, and the estimates decide."
-        )
+        return f"{text}; from round {first} on the expected rewards decide."
     return (
-        f"{text}, and until round {first - 1} more customers than can be chosen are at the cap of {plan.cap:g}; from "
-        f"round {first} on the estimates decide."
+        f"{text}, and until round {first - 1} so little is known that more customers than can be chosen could be worth "
+        f"the highest mean reward, {plan.cap:g}; from round {first} on the expected rewards decide."
     )
 
 
 def _exploring(plan: PlanResult) -> str:
     first, last = plan.per_round[0], plan.per_round[-1]
-    text = f"Of the chosen, {_percent(first.exploring)} are exploration in round 1"
+    text = f"Of the chosen, {_percent(first.exploring)} are there to learn more of people like them in round 1"
     if last is first:
         return text + "."
     text += f" and {_percent(last.exploring)} in round {last.number}"

@@ -29,11 +29,25 @@ def guess_delimiter(source: Any) -> str:
     str
         A comma if no character does.
     """
+    lines = _first_lines(source)
+    return max(DELIMITERS, key=lambda mark: _n_columns(lines[:-1] or lines, mark))  # the last one may be cut off
+
+
+def delimiter_of(source: Any, column: str, usual: str) -> str:
+    """Return the usual delimiter if it finds a column in the header of a CSV file, else the one that is guessed."""
+    header = _first_lines(source)[:1]
+    try:
+        found = any(column in row for row in csv.reader(header, delimiter=usual))
+    except csv.Error:
+        found = False
+    return usual if found else guess_delimiter(source)
+
+
+def _first_lines(source: Any) -> list[str]:
     file = find_files(source)[0]
     with readable_errors(file.path, "CSV"), file.system.open_input_stream(file.path) as stream:
-        start = stream.read(LOOK).decode("utf-8-sig", errors="replace")
-    lines = start.splitlines()[: LINES + 1]
-    return max(DELIMITERS, key=lambda mark: _n_columns(lines[:-1] or lines, mark))  # the last one may be cut off
+        start: str = stream.read(LOOK).decode("utf-8-sig", errors="replace")
+    return start.splitlines()[: LINES + 1]
 
 
 def _n_columns(lines: list[str], delimiter: str) -> float:

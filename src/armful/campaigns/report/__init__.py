@@ -13,6 +13,7 @@ from armful.campaigns._records import RoundRecord
 from armful.campaigns.audit import findings
 from armful.campaigns.audit._data import gather
 from armful.campaigns.lift import estimate_lift, lift_data, lift_path
+from armful.campaigns.lift._words import unit_of
 from armful.campaigns.report._data import ReportData
 from armful.campaigns.report._page import document
 from armful.campaigns.report._rounds import QuotaCounts, certificate, lost_at_most, prices_of, round_line
@@ -90,7 +91,8 @@ def report_data(
         prices += prices_of(record)
         counts.add(record)
     comparable = [each.number for each in rounds if each.closed and min(each.chosen.n, each.holdout.n) >= 2]
-    lifts = lift_path(data)
+    unit = unit_of(settings.outcomes.reward)
+    lifts = lift_path(data, unit=unit)
     groups, n_groups = surprising_groups(evidence.rows, names)
     people, n_people = surprising_people(evidence.rows)
     return ReportData(
@@ -100,7 +102,7 @@ def report_data(
         reward=settings.outcomes.reward,
         policy=repr(policy),
         rounds=tuple(rounds),
-        lift=estimate_lift(data),
+        lift=estimate_lift(data, unit=unit),
         lifts=tuple(lifts),
         lift_rounds=tuple(comparable[each.n_rounds - 1] for each in lifts),
         certificate=certificate(lost, rounds, policy, settings),

@@ -14,6 +14,7 @@ from armful.campaigns.report._drawing import (
     line_at,
     numbers,
     round_axis,
+    short,
 )
 
 MOST_COEFFICIENTS = 25
@@ -46,7 +47,7 @@ def rewards(data: ReportData) -> Figure:
         "marker": {"color": "neutral", "size": 8, "symbol": "square-open"},
     }
     traces = [holdout, chosen] if any(each.holdout.n for each in rounds) else [chosen]
-    return figure_of(traces, x=round_axis(rounds), y="reward per contact")
+    return figure_of(traces, x=round_axis(rounds), y=f"{short(data.reward)} per contact")
 
 
 def lift(data: ReportData) -> Figure:
@@ -113,7 +114,7 @@ def certificate(data: ReportData) -> Figure:
         "marker": {"color": "neutral", "size": 8, "symbol": "square-open"},
         "hovertemplate": "round %{x}: %{y:.4g}<extra></extra>",
     }
-    figure = figure_of([earned, bound], x=round_axis(data.rounds), y="reward per contact")
+    figure = figure_of([earned, bound], x=round_axis(data.rounds), y=f"{short(data.reward)} per contact")
     figure["layout"]["yaxis"]["rangemode"] = "tozero"
     return figure
 
@@ -123,7 +124,7 @@ def coefficients(data: ReportData) -> Figure:
     some = list(reversed(data.coefficients[:MOST_COEFFICIENTS]))
     values = [each.value for each in some]
     ends = [(each.value, each.high) for each in some]
-    return dots([each.name for each in some], values, ends, x="change of the reward")
+    return dots([each.name for each in some], values, ends, x=f"change of {short(data.reward)}")
 
 
 def calibration(data: ReportData) -> Figure:
@@ -148,7 +149,8 @@ def calibration(data: ReportData) -> Figure:
         "marker": {"color": "accent", "size": 10},
         "hovertemplate": "predicted %{x:.4g}, observed %{y:.4g}<extra></extra>",
     }
-    return figure_of([equal, points], x={"title": {"text": "predicted reward"}}, y="observed reward")
+    reward = short(data.reward)
+    return figure_of([equal, points], x={"title": {"text": f"predicted {reward}"}}, y=f"observed {reward}")
 
 
 def quota(data: ReportData, i: int) -> Figure:

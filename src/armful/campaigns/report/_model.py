@@ -11,7 +11,7 @@ from armful.experiments._page import plain
 
 
 def certificate(data: ReportData) -> Section | None:
-    """Return the section of the regret certificate."""
+    """Return the section of the upper bound on what was lost, `armful.theory.regret_certificate`."""
     found = data.certificate
     if found is None:
         return None
@@ -32,14 +32,14 @@ def certificate(data: ReportData) -> Section | None:
         text=[
             f"Over {contacts:,} contacts the policy lost at most {number(lost)} against the best allowed lists, which "
             f"only somebody who knows every effect could have chosen: {number(lost / contacts)} per contact. {meaning}",
-            "This regret certificate is cautious: it takes every doubt about a person as if it had been wrong. It "
-            "falls as doubts shrink; where it is above what a contact earns, it says nothing yet.",
+            "This upper limit is cautious: it takes every doubt about a person as if it had been wrong. It falls as "
+            "doubts shrink; where it is above what a contact earns, it says nothing yet.",
         ],
         drawn=[
             Drawn(
-                label="Line chart: upper bound on the loss per contact after each round, beside the reward per contact",
+                label="Line chart: upper bound on the loss per contact after each round, beside what a contact earned",
                 figure=figures.certificate(data),
-                table=Table(title="Regret certificate", columns=columns, rows=rows),
+                table=Table(title="Lost at most", columns=columns, rows=rows),
             )
         ],
     )
@@ -52,14 +52,14 @@ def coefficients(data: ReportData) -> Section | None:
     rows = [[plain(each.name), signed(each.value), signed(each.low), signed(each.high)] for each in data.coefficients]
     shown = figures.MOST_COEFFICIENTS
     which = f" The {shown} largest of {len(rows)} are drawn, the table has all." if shown < len(rows) else ""
-    columns = ["feature", "change of the reward", "from", "to"]
+    columns = ["feature", f"change of {plain(data.reward)}", "from", "to"]
     return Section(
         key="coefficients",
         title="What the model believes",
         text=[
-            "How much the expected reward changes between the lowest and the highest value of a feature, all others "
-            "being equal, with 95 % intervals. Features that go together share their effect, so that each may look "
-            "unsure alone." + which
+            f"How much the expected `{plain(data.reward)}` changes between the lowest and the highest value of a "
+            "feature, all others being equal, with 95 % intervals. Features that go together share their effect, so "
+            "that each may look unsure alone." + which
         ],
         drawn=[
             Drawn(
@@ -90,7 +90,7 @@ def calibration(data: ReportData) -> Section | None:
         ],
         drawn=[
             Drawn(
-                label="Scatter chart: observed against predicted rewards in groups",
+                label="Scatter chart: observed outcomes against predicted ones in groups",
                 figure=figures.calibration(data),
                 table=Table(title="Predicted and observed", columns=columns, rows=rows),
             )

@@ -50,16 +50,16 @@ def rewards(data: ReportData) -> Section | None:
     later = f" {counted(n_open, 'open round')} will follow; the table has what came so far." if n_open else ""
     return Section(
         key="rewards",
-        title="Reward per round",
+        title=f"Mean {plain(data.reward)} per round",
         text=[
             f"Mean `{plain(data.reward)}` of each contact: people whom the policy chose, and the holdout, whom the "
             f"house rule chose. Bars are 95 % intervals.{later}"
         ],
         drawn=[
             Drawn(
-                label="Line chart: mean reward per contact by round, chosen and holdout, with intervals",
+                label="Line chart: mean per contact by round, chosen and holdout, with intervals",
                 figure=figures.rewards(data),
-                table=Table(title="Reward per round", columns=columns, rows=rows),
+                table=Table(title=f"Mean {plain(data.reward)} per round", columns=columns, rows=rows),
             )
         ],
     )

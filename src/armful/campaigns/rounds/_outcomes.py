@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.campaigns.reading._column_values import is_number
+from armful.campaigns.reading._delimiter import delimiter_of, is_csv
 from armful.campaigns.reading._person_ids import as_ids, as_texts
 from armful.campaigns.reading._row_progress import with_progress
 from armful.campaigns.reading._rows import open_rows
@@ -16,6 +17,7 @@ from armful.campaigns.settings import OutcomeSettings
 from armful.checks import LARGEST, FloatArray, IntArray
 from armful.ledger import Ledger, RoundInfo
 from armful.tables._columns import MissingColumnError, import_pyarrow
+from armful.tables._files import is_files
 
 DAY = 24 * 3600.0
 """The length of a date without a time, in seconds."""
@@ -68,6 +70,8 @@ def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str, *, pro
     names = [settings.id, settings.reward, settings.round, settings.time]
     columns = [name for name in names if name is not None]
     try:
+        if is_files(source) and is_csv(source):
+            delimiter = delimiter_of(source, settings.id, delimiter)
         reader = open_rows(source, columns=columns, text=columns, delimiter=delimiter)
     except MissingColumnError as error:
         raise MissingColumnError(
@@ -100,7 +104,8 @@ def match(outcomes: Outcomes, ledger: Ledger, settings: OutcomeSettings, now: da
     """Return the round of each outcome: the one that it names, else the last within whose window it lies.
 
     An outcome lies within the window of a round if it happened (without a column of times: if it is learned) between
-    the moment of choosing and the end of the window.
+    the moment of choosing and the end of the window. Without a column of times, one that was learned in time and comes
+    again later belongs to the round that it was learned in.
 
     Raises
     ------
@@ -125,6 +130,8 @@ def match(outcomes: Outcomes, ledger: Ledger, settings: OutcomeSettings, now: da
         on_list = asks & _is_in(outcomes.ids, ledger.chosen_ids(info.number))
         ever |= on_list
         found[may & on_list] = info.number
+    if outcomes.rounds is None and outcomes.times is None:
+        _find_repeated(outcomes, found, ever & (found == 0), infos, ledger, settings.repeats)
     matched = found > 0
     ids = np.asarray(outcomes.ids.filter(import_pyarrow().array(matched)).to_numpy(), dtype=np.str_)
     rounds, people, rewards, duplicates = _one_each(
@@ -138,6 +145,25 @@ def match(outcomes: Outcomes, ledger: Ledger, settings: OutcomeSettings, now: da
         outside_window=int((ever & ~matched).sum()),
         duplicates=duplicates,
     )
+
+
+def _find_repeated(
+    outcomes: Outcomes, found: IntArray, late: NDArray[np.bool_], infos: list[RoundInfo], ledger: Ledger, repeats: str
+) -> None:
+    """Write the round of late outcomes into `found` if the same reward of the same person is recorded in it."""
+    kept = "last" if repeats == "refuse" else repeats
+    for info in reversed(infos):
+        rows = np.flatnonzero(late & (found == 0))
+        if not rows.size:
+            return
+        ids = np.asarray(outcomes.ids.take(import_pyarrow().array(rows)).to_numpy(), dtype=np.str_)
+        zeros = np.zeros(rows.size)
+        _, people, rewards, _ = _one_each(zeros.astype(np.int64), ids, outcomes.rewards[rows], zeros, kept)
+        known = ledger.outcomes(info.number)
+        order = np.argsort(known.ids)
+        at = order[np.minimum(np.searchsorted(known.ids[order], people), order.size - 1)]
+        same = (known.ids[at] == people) & (known.rewards[at] == rewards)
+        found[rows[np.isin(ids, people[same])]] = info.number
 
 
 def _one_each(
