@@ -179,6 +179,20 @@ def test_a_list_can_be_sent_back_with_outcomes_whatever_separates_its_columns(tm
         assert len(csv.read_csv(chosen.path, parse_options=csv.ParseOptions(delimiter=delimiter))) == 39
 
 
+def test_a_list_can_be_sent_back_where_customers_call_their_ids_otherwise(tmp_path, clock):
+    folder = make(tmp_path / "autumn")
+    settings = folder / "campaign.toml"
+    settings.write_text(settings.read_text().replace('id = "id"', 'id = "client"'))
+    csv.write_csv(customers().rename_columns({"id": "client"}), folder / "customers.csv")
+    with opened(folder, clock) as campaign:
+        rows = csv.read_csv(campaign.choose(folder / "customers.csv").path)
+        csv.write_csv(rows.append_column("bought", pa.array([1] * len(rows))), tmp_path / "back.csv")
+        assert campaign.learn(tmp_path / "back.csv").new == len(rows)
+        csv.write_csv(rows, tmp_path / "back.csv")
+        with pytest.raises(ValueError, match="has no column 'client', 'bought'"):
+            campaign.learn(tmp_path / "back.csv")
+
+
 def test_an_outcome_belongs_to_the_last_round_within_whose_window_it_lies(tmp_path, clock):
     with opened(make(tmp_path / "a", choose="require = ['vip.csv']", outcomes="time = 'day'"), clock) as campaign:
         for _ in range(3):  # on days 1, 8 and 15 of the month at noon

@@ -110,7 +110,7 @@ def _(made: InitResult) -> None:
 
 @summary.register
 def _(plan: PlanResult) -> None:
-    columns = ["round", "at the cap", "explore", "lift over random"]
+    columns = ["round", "too little known", "to learn more", "lift over random"]
     rounds = [
         (str(each.number), f"{each.at_cap:,}", percent(each.exploring), f"{100 * each.lift:+.0f} %")
         for each in plan.per_round

@@ -1,7 +1,7 @@
 """Outcomes from a file, and the rounds that they belong to."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ from armful.campaigns.reading._column_values import is_number
 from armful.campaigns.reading._delimiter import delimiter_of, is_csv
 from armful.campaigns.reading._person_ids import as_ids, as_texts
 from armful.campaigns.reading._row_progress import with_progress
-from armful.campaigns.reading._rows import open_rows
+from armful.campaigns.reading._rows import RowReader, open_rows
 from armful.campaigns.settings import OutcomeSettings
 from armful.checks import LARGEST, FloatArray, IntArray
 from armful.ledger import Ledger, RoundInfo
@@ -20,6 +20,8 @@ from armful.tables._columns import MissingColumnError, import_pyarrow
 from armful.tables._files import is_files
 
 DAY = 24 * 3600.0
+LIST_ID = "id"
+"""The column of ids in the lists of rounds: a list with outcomes added can be learned."""
 """The length of a date without a time, in seconds."""
 
 
@@ -67,16 +69,16 @@ def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str, *, pro
     ValueError
         If a column is missing, an id is empty, or a reward, round or time cannot be read; the message names the row.
     """
-    names = [settings.id, settings.reward, settings.round, settings.time]
-    columns = [name for name in names if name is not None]
     try:
-        if is_files(source) and is_csv(source):
-            delimiter = delimiter_of(source, settings.id, delimiter)
-        reader = open_rows(source, columns=columns, text=columns, delimiter=delimiter)
+        reader = _open(source, settings, delimiter)
     except MissingColumnError as error:
-        raise MissingColumnError(
-            f"{error}; say which to use in [outcomes], or by --id, --reward, --round, --time"
-        ) from None
+        try:
+            settings = replace(settings, id=LIST_ID)
+            reader = _open(source, settings, delimiter)
+        except MissingColumnError:
+            raise MissingColumnError(
+                f"{error}; say which to use in [outcomes], or by --id, --reward, --round, --time"
+            ) from None
     ids, rewards, rounds, times, n = [], [], [], [], 0
     for batch in with_progress(reader, "reading outcomes", show=progress):
         ids.append(as_ids(batch.column(settings.id), settings.id, n))
@@ -98,6 +100,15 @@ def read_outcomes(source: Any, settings: OutcomeSettings, delimiter: str, *, pro
         n_rows=n,
         empty=int(n - has_reward.sum()),
     )
+
+
+def _open(source: Any, settings: OutcomeSettings, delimiter: str) -> RowReader:
+    """Return the columns of outcomes; what separates those of a CSV file is found out if need be."""
+    names = [settings.id, settings.reward, settings.round, settings.time]
+    columns = [name for name in names if name is not None]
+    if is_files(source) and is_csv(source):
+        delimiter = delimiter_of(source, settings.id, delimiter)
+    return open_rows(source, columns=columns, text=columns, delimiter=delimiter)
 
 
 def match(outcomes: Outcomes, ledger: Ledger, settings: OutcomeSettings, now: datetime) -> Matched:
