@@ -156,7 +156,7 @@ def stopwatch() -> Stopwatch:
         watch.wrap(_customers, name, "ids, shares, groups", thread=True)
     watch.wrap(campaign, "fit_recipe", "fitting the recipe")
     watch.wrap(_view, "fold", "state")
-    watch.wrap(campaign, "pending_features", "state")
+    watch.wrap(_view, "pending_features", "state")
     watch.wrap(_eligible, "read_customers", "customers")
     watch.wrap(_choosing, "allowed_sets", "quotas")
     watch.wrap(_choosing, "_choose", "choosing")

@@ -195,10 +195,6 @@ OUTCOMES = {
         "id,visited\nc1,1\n",
         "o.csv has no column 'bought'; its columns are 'id', 'visited'; say which to use",
     ),
-    "another separator": (
-        "id;bought\nc1;1\n",
-        "o.csv looks separated by ';': set delimiter to ';', or save the file with ','",
-    ),
     "an empty id": ("id,bought\n,1\n", "every customer needs an id, and 'id' is empty in row 1"),
     "nothing": ("", "o.csv could not be read as CSV: Empty CSV file"),
     "a header alone": ("id,bought\n", "o.csv holds no rows"),

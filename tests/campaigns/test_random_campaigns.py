@@ -42,10 +42,12 @@ class Known:
     def learn(self, rows, numbers, now):
         """Learn (id, reward) rows; numbers: the round of each, None for the last within whose window it is."""
         seen = {"new": set(), "repeated": set(), "corrected": set(), "never_chosen": 0, "outside_window": 0}
+        before = {number: dict(round.rewards) for number, round in self.rounds.items()}
         for (id, reward), number in zip(rows, numbers, strict=True):
             if number is None:
                 on = [n for n, round in self.rounds.items() if id in round.people]
                 may = [n for n in on if self.rounds[n].chosen_at <= now <= self.rounds[n].chosen_at + WINDOW]
+                may = may or [n for n in on if before[n].get(id) == reward]  # the same came in time
             else:
                 on = may = [number] if id in self.rounds[number].people else []
             if not may:

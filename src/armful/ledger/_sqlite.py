@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +26,9 @@ PRAGMAS = {
     "foreign_keys": "ON",
     "secure_delete": "ON",
     "temp_store": "MEMORY",  # people's rows are not to be in temporary files
-    "cache_size": -131072,  # KiB: a round of 200,000 people is written once
+    "cache_size": -131072,  # KiB: the pages of a round of 200,000 people are written once
 }
 WRITES = "armful_writes"
-VARIABLES = 900
-"""How many values one statement inserts; every SQLite takes 999."""
 
 
 KNOWN = """
@@ -120,12 +117,9 @@ class SqliteStore(Store):
             )
 
     def insert(self, cursor: Any, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Insert many rows by one statement, which is faster than one by one, and the last few one by one."""
-        one, at_once = f"({', '.join('?' * len(columns))})", VARIABLES // len(columns)
-        insert, iterator = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {one}", iter(rows)
-        while len(block := list(islice(iterator, at_once))) == at_once:
-            cursor.execute(insert + f", {one}" * (at_once - 1), list(chain.from_iterable(block)))
-        cursor.executemany(insert, block)
+        """Insert by one statement, prepared once."""
+        marks = ", ".join("?" * len(columns))
+        cursor.executemany(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", rows)
 
     def sql(self, statement: str) -> str:
         """Return the statement as it is."""
