@@ -8,12 +8,12 @@ import sys
 
 import numpy as np
 import pytest
-from armful.service.demo import ServiceDemo
-from armful.service.demo._news import EXAMINED, N_ARTICLES, NewsPage, best_clicks, expected_clicks, random_clicks
-from armful.service.demo._readers import Totals
 
 from armful.campaigns import read_settings
 from armful.service.client import ChosenArm, Decision
+from armful.service.demo import ServiceDemo
+from armful.service.demo._news import EXAMINED, N_ARTICLES, NewsPage, best_clicks, expected_clicks, random_clicks
+from armful.service.demo._readers import Totals
 from tests.service.running import Service, until
 
 CONTEXT = {"device": "phone", "daypart": "morning"}
