@@ -168,6 +168,25 @@ def test_logs_are_json_without_bodies_and_keys(folder, caplog):
         assert "hidden" not in line
 
 
+@pytest.mark.slow
+def test_lines_of_requests_come_in_order_and_before_what_follows(folder):
+    """In a process of its own, as `configure_logging` is for the whole process."""
+    program = f"""if True:
+        from armful.service import _logging
+        from tests.service.small_service import serving
+        _logging.configure_logging()
+        with serving({str(folder)!r}) as service:
+            for i in range(5):
+                service.get("/healthz", headers={{"X-Request-ID": f"r{{i}}"}})
+            _logging.LOGGER.warning("between")
+            service.get("/healthz", headers={{"X-Request-ID": "last"}})
+    """
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
+    lines = [json.loads(line) for line in ran.stderr.splitlines()]
+    named = [line.get("request_id", line["message"]) for line in lines if line["logger"] == "armful.service"]
+    assert named == ["r0", "r1", "r2", "r3", "r4", "between", "last"]
+
+
 def test_requests_are_not_logged_if_told_so(folder, caplog):
     with caplog.at_level(logging.INFO, "armful"), serving(folder, access_log=False) as service:
         service.get("/healthz")

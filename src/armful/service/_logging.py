@@ -1,5 +1,6 @@
 """Logs: one line of JSON each on standard error, without bodies and without keys."""
 
+import asyncio
 import logging
 import sys
 import time
@@ -9,6 +10,9 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 import msgspec
+
+SECONDS = 0.1
+"""So long the line of a request may wait for others, to be written with them."""
 
 LOGGER = logging.getLogger("armful.service")
 
@@ -44,11 +48,30 @@ def log_request(fields: Mapping[str, Any]) -> None:
 
 
 class _Handler(logging.StreamHandler[TextIO]):
+    """Writes at once, but lines of requests a few at a time: each write costs as much as making several lines."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._lines: list[str] = []
+
     def write(self, line: str) -> None:
-        """Write one line; nobody may read standard error any more, which is no reason to fail."""
+        """Write one line, with others that come soon; called in a loop."""
+        if not self._lines:
+            asyncio.get_running_loop().call_later(SECONDS, self.flush)
+        self._lines.append(line)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record after the lines that came before it."""
+        self.flush()
+        super().emit(record)
+
+    def flush(self) -> None:
+        """Write what is waiting; nobody may read standard error any more, which is no reason to fail."""
+        lines, self._lines = self._lines, []
         with suppress(OSError, ValueError), self.lock or nullcontext():
-            self.stream.write(f"{line}\n")
-            self.flush()
+            if lines:
+                self.stream.write("\n".join([*lines, ""]))
+            super().flush()
 
 
 _own_handler: _Handler | None = None
