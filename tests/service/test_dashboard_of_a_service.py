@@ -82,7 +82,7 @@ def test_from_elsewhere_only_a_key_that_may_read_opens_it(folder):
             found = [(await asking.get("/dashboard/data", headers=each)).status_code for each in headers]
             return found, await asking.get("/dashboard/events"), (await asking.get("/")).status_code
 
-    statuses, refused, page = asyncio.run(ask())
+    statuses, refused, page = asyncio.run(asyncio.wait_for(ask(), 120))  # a stream that is let in does not end
     assert statuses == [401, 401, 403, 200]
     assert (refused.status_code, refused.headers["content-type"]) == (401, "application/problem+json")
     assert refused.headers["x-request-id"]

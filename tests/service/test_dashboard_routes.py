@@ -32,7 +32,7 @@ class Client:
                 async with client.stream("GET", path, **options) as answer:
                     return answer, b"".join([part async for part in answer.aiter_raw()])
 
-        return asyncio.run(ask())
+        return asyncio.run(asyncio.wait_for(ask(), 60))  # a stream of events that is let in does not end
 
 
 async def collected(stream, n):
