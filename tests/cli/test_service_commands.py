@@ -155,7 +155,26 @@ def test_the_dashboard_of_nothing_is_refused(armful, tmp_path):
     assert "no ledger" in refused(armful, "dashboard", f"sqlite:///{tmp_path}/gone.sqlite", "--port", "0")
 
 
-@pytest.mark.parametrize("command", [["serve"], ["dashboard"], ["key", "create"], ["key", "list"], ["key", "revoke"]])
+def test_compacting_gives_back_space_beside_who_uses_the_store(armful, folder):
+    armful.works("key", "list", "autumn")
+    file = folder / "ledger.sqlite"
+    with Ledger.open(f"sqlite:///{file}", "autumn") as ledger:
+        ledger.put_arms([(f"arm {i}", bytes(1000)) for i in range(1000)])
+        ledger.forget([f"arm {i}" for i in range(500)])
+        ledger.put_arms([(f"arm {i}", None) for i in range(500, 1000)])  # the file keeps their space
+        done = armful.works("compact", "autumn", "--json").json
+        assert done["bytes_before"] - done["bytes_after"] > 400_000
+        assert done["bytes_after"] == ledger.size() == file.stat().st_size
+        assert len(ledger.arms_since(0)[1]) == 500
+    assert re.fullmatch(
+        r"the store of autumn takes [\d.]+ kB, before it took [\d.]+ kB\n", armful.works("compact", "autumn").stdout
+    )
+    assert "does not exist" in refused(armful, "compact", "gone")
+
+
+@pytest.mark.parametrize(
+    "command", [["serve"], ["dashboard"], ["compact"], ["key", "create"], ["key", "list"], ["key", "revoke"]]
+)
 def test_help_has_an_example(armful, command):
     assert f"Example: armful {' '.join(command)} autumn" in armful.works(*command, "--help").stdout
 

@@ -91,8 +91,13 @@ class Service:
         return self.request("POST", path, **({} if json is None else {"json": json}), **more)
 
     def post_at_once(self, path: str, bodies: list[Any]) -> list[httpx.Response]:
+        return self.post_each([(path, body) for body in bodies])
+
+    def post_each(self, requests: list[tuple[str, Any]]) -> list[httpx.Response]:
+        """Post each body to its path, all at once."""
+
         async def all_of_them() -> list[httpx.Response]:
-            return await asyncio.gather(*(self._http.post(path, json=body) for body in bodies))
+            return await asyncio.gather(*(self._http.post(path, json=body) for path, body in requests))
 
         return self.run(all_of_them())
 

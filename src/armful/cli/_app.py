@@ -26,6 +26,7 @@ for command in campaigns.COMMANDS:
 SERVICE = "The decision service"
 app.command(rich_help_panel=SERVICE)(service.serve)
 app.command(rich_help_panel=SERVICE)(service.dashboard)
+app.command(rich_help_panel=SERVICE)(service.compact)
 app.add_typer(service.key, name="key", rich_help_panel=SERVICE)
 for command in (experiments.reproduce, experiments.compare):
     app.command(rich_help_panel="Experiments")(command)

@@ -87,6 +87,20 @@ def rounds(numbers: Sequence[int]) -> str:
     return f"round{'' if len(numbers) == 1 else 's'} {', '.join(parts)}"
 
 
+def size(n_bytes: int) -> str:
+    """Return a number of bytes in the unit that suits it.
+
+    Examples
+    --------
+    >>> size(90), size(4096), size(7_544_832), size(12_300_000_000)
+    ('90 bytes', '4.1 kB', '7.5 MB', '12.3 GB')
+    """
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n_bytes >= factor:
+            return f"{n_bytes / factor:,.1f} {unit}"
+    return count(n_bytes, "byte")
+
+
 def date(moment: datetime) -> str:
     """Return a moment to the minute, or the day alone if it is midnight."""
     text = moment.strftime("%Y-%m-%d %H:%M")

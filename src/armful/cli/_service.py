@@ -76,6 +76,30 @@ def dashboard(
         return show(name, port=port, campaign=which, when_ready=tell)
 
 
+def compact(
+    name: campaign_options.Name, which: campaign_options.Which = None, as_json: campaign_options.Json = False
+) -> None:
+    """Give back space on the disk that the campaign's store no longer uses.
+
+    Changes nothing that is recorded, and may run while the campaign is
+    served: requests wait until the file is written anew. That takes as much
+    space again meanwhile. In PostgreSQL it vacuums the tables.
+
+    Example: armful compact autumn
+    """
+    with _work(), _ledger(name, which) as ledger:
+        from armful.cli._campaign_output import print_json  # noqa: PLC0415
+        from armful.cli._printing import size  # noqa: PLC0415
+
+        before = ledger.size()
+        ledger.compact()
+        after = ledger.size()
+        if as_json:
+            print_json({"bytes_before": before, "bytes_after": after})
+            return
+        typer.echo(f"the store of {_shown(name)} takes {size(after)}, before it took {size(before)}")
+
+
 @key.command("create")
 def create_key(
     name: campaign_options.Name,

@@ -147,6 +147,10 @@ class Store(ABC):
         """Give whether this process holds the lock of the campaign's updater."""
 
     @abstractmethod
+    def size(self) -> int:
+        """Return how many bytes the ledger takes on the disk, with all campaigns in it."""
+
+    @abstractmethod
     def compact(self) -> None:
         """Give back space that is not used, and bring the statistics of the query planner up to date."""
 

@@ -128,6 +128,14 @@ class PostgresqlStore(Store):
             finally:
                 connection.invalidate()
 
+    def size(self) -> int:
+        """Return the size of the tables with their indexes."""
+        query = text(
+            "SELECT sum(pg_total_relation_size(CAST(name AS regclass))) FROM unnest(CAST(:names AS text[])) AS name"
+        )
+        with self.reading() as connection:
+            return int(connection.execute(query, {"names": list(metadata.tables)}).scalar_one())
+
     def compact(self) -> None:
         """Vacuum the tables."""
         with self._explained(), self.engine.connect() as connection:

@@ -41,6 +41,19 @@ class ServiceView(LedgerView):
         with self._store.reading() as connection:
             return np.sort(np.array(connection.execute(query).scalars().all(), dtype=np.int64))
 
+    def last_changes(self, size: int) -> dict[int, int]:
+        """Return the position of the last reward or erasure in each `size` consecutive rounds, counted from 0.
+
+        Those without any are left out. A snapshot with this position or a later one holds all that is known of them.
+        """
+        part = ((rounds.c.number - 1) // size).label("part")
+        columns = (part, func.max(rounds.c.last_reward), func.max(rounds.c.last_erasure))
+        query = select(*columns).where(rounds.c.campaign_id == self._id).group_by(part).order_by(part)
+        with self._store.reading() as connection:
+            rows = connection.execute(query).all()
+        last = {int(index): max(reward or 0, erasure or 0) for index, reward, erasure in rows}
+        return {index: position for index, position in last.items() if position}
+
     def closed_rounds(self, after: datetime, until: datetime) -> IntArray:
         """Return the numbers of rounds whose window closed after `after` and not after `until`, increasing."""
         query = select(rounds.c.number).where(rounds.c.campaign_id == self._id)
@@ -53,6 +66,10 @@ class ServiceView(LedgerView):
         with self._store.reading() as connection:
             query = select(func.max(erasures.c.position)).where(erasures.c.campaign_id == self._id)
             return connection.execute(query).scalar() or 0
+
+    def size(self) -> int:
+        """Return how many bytes the store takes on the disk, with all campaigns in it."""
+        return self._store.size()
 
     # -- models --------------------------------------------------------------------------------------
 

@@ -151,6 +151,13 @@ class SqliteStore(Store):
         with locked_file(Path(f"{self.path}-updater-{campaign_id}")) as mine:
             yield mine
 
+    def size(self) -> int:
+        """Return the size of the file once all commits in its log are in it."""
+        with self._explained(), self.engine.connect() as connection:
+            cursor = connection.connection.cursor()
+            pages, size = (cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+            return int(pages) * int(size)
+
     def compact(self) -> None:
         """Write the file anew, and empty its write-ahead log unless another process is reading it."""
         self._write_anew()

@@ -199,6 +199,7 @@ class LedgerService(LedgerRefusals):
                     writer.add_reward_requests([new_rewards((number, "a", 1.0))])
 
             in_threads(write_or_compact, 3)
+            assert ledger.size() > 0
             last = ledger.last_number()
             assert ledger.block(1, last).numbers.tolist() == list(range(1, last + 1))
             assert ledger.position() == last - 50

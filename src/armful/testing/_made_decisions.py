@@ -149,6 +149,10 @@ class Truth:
         for after in {0, self.position // 2, self.position}:
             changed = sorted(number for number, position in self.changed.items() if position > after)
             assert ledger.changed_rounds(after).tolist() == changed
+        last: dict[int, int] = {}
+        for number, position in self.changed.items():
+            last[(number - 1) // 3] = max(position, last.get((number - 1) // 3, 0))
+        assert ledger.last_changes(3) == last
         block = ledger.block(1, len(self.rounds))
         assert block.units.tolist() == list(self.units.values())
         found: dict[int, dict[str, tuple[list[float], bool]]] = {number: {} for number in self.rounds}

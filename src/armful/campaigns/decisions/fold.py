@@ -207,14 +207,10 @@ class DecisionFold:
             weights = weights_of(max(saved.values(), key=lambda each: each[0])[1])
             if weights is not None:
                 self._learning = replace(self._learning, weights=weights)
-        last_changes = self.ledger.last_reward_positions() if saved else {}
-        numbers = np.array(list(last_changes), dtype=np.int64)
-        positions = np.array(list(last_changes.values()), dtype=np.int64)
-        newest = np.zeros(int(numbers.max(initial=0)) // SIZE + 1, dtype=np.int64)
-        np.maximum.at(newest, (numbers - 1) // SIZE, positions)
+        newest = self.ledger.last_changes(SIZE) if saved else {}
         for (first, last), (at_position, data) in sorted(saved.items()):
             index = index_of(first)
-            if first != index * SIZE + 1 or (index < newest.size and newest[index] > at_position):
+            if first != index * SIZE + 1 or newest.get(index, 0) > at_position:
                 continue
             segment = Segment.from_bytes(data, self._learning)
             if segment is not None and (segment.first, segment.last) == (first, last):
