@@ -99,10 +99,11 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        if os.name == "nt":
-            await super().startup(sockets)
-        else:
-            await super().startup([])
+        on_windows = os.name == "nt"
+        await super().startup(sockets if on_windows else [])
+        if not self.started:  # older versions of uvicorn return here, newer ones exit
+            return
+        if not on_windows:
             accepting = [Accepting(each, self._make_protocol, self._surplus) for each in sockets or ()]
             self.servers = accepting  # type: ignore[assignment]
         UVICORN.setLevel(logging.WARNING)
@@ -207,9 +208,10 @@ def run_worker(
     lifeline.when_to_end(lambda: setattr(server, "should_exit", True))
     try:
         server.run(sockets=[listening])
-    except SystemExit:  # uvicorn's way to say that the app did not start
+    except SystemExit:  # the app did not start
         if app.error is None:
             raise
+    if app.error is not None:
         lifeline.fail(one_line(app.error))
 
 
