@@ -20,6 +20,7 @@ DECIDED = {
     "model_version": 3,
     "share": "chosen",
     "repeated": False,
+    "notes": ["k is 3, and 2 of 2 candidates are all that may be chosen"],
     "something_newer": 1,
 }
 COUNTS = {"new": 1, "repeated": 0, "corrected": 0}
@@ -99,6 +100,7 @@ def test_a_decision_is_asked_for_and_read(call):
         "unit": "user-1",
     }
     assert decision.ids == ["b", "a"]
+    assert decision.notes == DECIDED["notes"]
     assert (decision.decision_id, decision.model_version, decision.share) == ("17", 3, "chosen")
     assert (decision.chosen[0].probability, decision.chosen[1].probability, decision.chosen[1].capped) == (0.9, None, 1)
 
@@ -117,6 +119,7 @@ def test_rewards_arms_and_reading(call):
     assert call(service, "rewards", [(17, "a", 0.5)]).unmatched[0].why == "no"
     assert call(service, "put_arms", {"a": [1.0]}, withdraw=["b"]).total == 5
     stored = call(service, "decision", 17)
+    assert stored.notes == DECIDED["notes"]
     assert (stored.chosen[1].capped, stored.runner_up.id, stored.closes_at.day) == (True, "c", 6)
     assert call(service, "status").model.made_at.isoformat() == AGE["made_at"]
     assert call(service, "model").model.version == 3

@@ -154,6 +154,18 @@ def test_a_key_gives_its_decision_also_when_it_could_not_be_made_any_more(folder
         assert service.post("/v1/decisions", {**request, "key": "tuesday"}).status_code == 422
 
 
+def test_a_smaller_set_is_noted_in_the_answer_and_with_the_decision(folder):
+    note = "k is 3, and 2 of 2 candidates are all that may be chosen"
+    with serving(folder) as service:
+        enough = service.post("/v1/decisions", request_of(features(5))).json()
+        request = request_of(features(2), key="monday")
+        few = service.post("/v1/decisions", request).json()
+        assert (enough["notes"], few["notes"], len(few["chosen"])) == ([], [note], 2)
+        assert service.post("/v1/decisions", request).json() == {**few, "repeated": True}
+        stored = [service.get(f"/v1/decisions/{number}").json()["notes"] for number in (1, 2)]
+        assert stored == [[], [note]]
+
+
 @pytest.mark.slow
 def test_one_key_at_once_from_several_workers_is_one_decision(folder):
     X = features(60)

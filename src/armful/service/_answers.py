@@ -48,6 +48,8 @@ class Decision:
         "chosen", or "holdout" if it was chosen at random, to compare with.
     repeated : bool
         Whether the decision was made before, by a request with the same key.
+    notes : list of str
+        What to know, such as that fewer than k candidates could be chosen.
     """
 
     decision_id: str
@@ -55,6 +57,7 @@ class Decision:
     model_version: int | None = None
     share: str = "chosen"
     repeated: bool = False
+    notes: list[str] = field(default_factory=list)
 
     @property
     def ids(self) -> list[str]:
@@ -172,6 +175,8 @@ class StoredDecision:
     draws : int
         How often the policy was asked for the probabilities; 0 where they are exact or not known.
     runner_up : RunnerUp or None
+    notes : list of str
+        As answered when it was made.
     """
 
     decision_id: str
@@ -186,6 +191,7 @@ class StoredDecision:
     constraint: dict[str, Any] | None = None
     draws: int = 0
     runner_up: RunnerUp | None = None
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.campaigns import Campaign
-from armful.campaigns.rounds._eligible import read_id_files
 from armful.campaigns.settings import ServiceSettings
 from armful.constraints import Constraint
+from armful.service._id_files import IdFiles
 from armful.service._messages import ArmsRequest, ConstraintRequest, DecisionRequest
 from armful.service._preparing import frozen_recipe
 from armful.service.constraints import Constraints
@@ -34,6 +34,8 @@ class Candidates:
         The constraint as it is stored with the decision.
     groups : mapping of str to sequence of str, shape (n,)
         The group of each candidate, for each quota.
+    notes : tuple of str
+        What the caller should know, such as that fewer than k of them may be chosen.
     """
 
     ids: Sequence[str]
@@ -41,6 +43,7 @@ class Candidates:
     constraint: Constraint
     described: Mapping[str, Any]
     groups: Mapping[str, Sequence[str]]
+    notes: tuple[str, ...] = ()
 
 
 class CandidateReader:
@@ -59,11 +62,8 @@ class CandidateReader:
         self._encoder = Encoder.of(settings, frozen_recipe(campaign))
         self._most = limits.most_arms
         self._registry = Registry(campaign.ledger, self._encoder, most=limits.most_arms)
-        self._constraints = Constraints(
-            settings,
-            exclude=_ids_in(settings.choose.exclude, campaign),
-            require=_ids_in(settings.choose.require, campaign),
-        )
+        self._settings, self._files = settings, IdFiles(settings)
+        self._constraints = self._constraints_now()
         self._plain = {"k": settings.choose.k}
 
     @property
@@ -79,6 +79,16 @@ class CandidateReader:
     def refresh(self) -> bool:
         """Read which registered arms have changed, and return whether any has; for a thread."""
         return self._registry.refresh()
+
+    def refresh_files(self) -> bool:
+        """Read the campaign's files of ids if they have changed, and return whether they have; for one thread alone."""
+        are_new = self._files.refresh()
+        if are_new:
+            self._constraints = self._constraints_now()
+        return are_new
+
+    def _constraints_now(self) -> Constraints:
+        return Constraints(self._settings, exclude=self._files.exclude, require=self._files.require)
 
     def contents(self, request: ArmsRequest) -> list[tuple[str, bytes | None]]:
         """Return what the ledger is to keep; raise ValueError if an arm cannot be used."""
@@ -104,7 +114,7 @@ class CandidateReader:
         if rows is not None:
             ids, X = [ids[i] for i in rows.tolist()], X[rows]
             known = {name: [labels[i] for i in rows.tolist()] for name, labels in known.items()}
-        return Candidates(ids, X, allowed.constraint, self._described(asked), known)
+        return Candidates(ids, X, allowed.constraint, self._described(asked), known, allowed.notes)
 
     def _described(self, asked: ConstraintRequest | None) -> Mapping[str, Any]:
         """Return the constraint as it is stored: without ids, which may be those of people."""
@@ -135,10 +145,6 @@ class _Groups:
         if labels is None:
             labels = self.known[column] = self._found.groups(column)
         return labels
-
-
-def _ids_in(files: Sequence[str], campaign: Campaign) -> list[str]:
-    return [id for ids in read_id_files(files, campaign.settings) for id in ids.tolist()]
 
 
 def _refuse_nul(ids: Sequence[str]) -> None:

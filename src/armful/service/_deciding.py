@@ -33,6 +33,7 @@ class Details(Struct, omit_defaults=True):
     runner_up: RunnerUp | None = None
     draws: int = 0
     fingerprint: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -42,6 +43,7 @@ class Prepared:
     decision: NewDecision
     chosen: list[ChosenArm]
     share: Share
+    notes: Sequence[str]
 
 
 class Decider:
@@ -100,6 +102,7 @@ class Decider:
             _runner_up(picked, candidates.ids),
             picked.draws,
             fingerprint,
+            candidates.notes,
         )
         now = self._now()
         decision = NewDecision(
@@ -112,7 +115,7 @@ class Decider:
             details=_encode(details).decode(),
             rows=rows,
         )
-        return Prepared(decision, chosen, share)
+        return Prepared(decision, chosen, share, candidates.notes)
 
     def _in_holdout(self, unit: str | None) -> bool:
         if not self._holdout:

@@ -51,7 +51,8 @@ async def decide(call: Call) -> Answer:
         return await _repeated(worker, decided.number, fingerprint)
     worker.metrics.decided(prepared.share)
     version = prepared.decision.model_version
-    return Answer(encode(DecisionAnswer(str(decided.number), prepared.chosen, version, prepared.share, False)))
+    answer = DecisionAnswer(str(decided.number), prepared.chosen, version, prepared.share, False, list(prepared.notes))
+    return Answer(encode(answer))
 
 
 async def _prepared(worker: Worker, request: DecisionRequest, key: str | None, fingerprint: str | None) -> Prepared:
@@ -99,7 +100,8 @@ async def _repeated(worker: Worker, number: int, fingerprint: str | None) -> Ans
         )
         for i in arms.positions.argsort(kind="stable")
     ]
-    return Answer(encode(DecisionAnswer(str(number), chosen, info.model_version, _share(info), True)))
+    notes = info.details.get("notes", [])
+    return Answer(encode(DecisionAnswer(str(number), chosen, info.model_version, _share(info), True, notes)))
 
 
 def _stored(worker: Worker, number: int) -> tuple[RoundInfo, ChosenArms, RoundOutcomes]:
@@ -145,6 +147,7 @@ async def decision(call: Call) -> Answer:
         draws=details.get("draws", 0),
         chosen=stored_arms(arms, outcomes, details.get("cap")),
         runner_up=msgspec.convert(details.get("runner_up"), RunnerUp | None),
+        notes=details.get("notes", []),
     )
     return Answer(encode(stored))
 

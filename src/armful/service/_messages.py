@@ -73,6 +73,7 @@ class DecisionAnswer(Struct):
     model_version: int | None
     share: Literal["chosen", "holdout"]
     repeated: bool
+    notes: Annotated[list[str], Meta(description="What the caller should know, as that fewer than k were allowed.")]
 
 
 class ArmReward(Struct, forbid_unknown_fields=True, gc=False):
@@ -191,6 +192,7 @@ class StoredDecision(Struct):
     draws: int
     chosen: list[StoredArm]
     runner_up: RunnerUp | None
+    notes: list[str]
 
 
 class ModelAge(Struct):

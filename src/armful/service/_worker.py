@@ -134,6 +134,7 @@ class Worker:
             await asyncio.sleep(seconds)
             await self._polled("model", self._refresh_model)
             await self._polled("registered arms", self.candidates.refresh)
+            await self._polled("files of ids", self.candidates.refresh_files)
 
     async def _polled(self, what: str, refresh: Callable[[], Any]) -> None:
         try:
