@@ -157,7 +157,7 @@ class Campaign(CampaignView):
         known = self._round_to_return(key, dry_run)
         if known is not None:
             arms = self.ledger.chosen(known.number)
-            return publish(known, arms, folder, out, list_bytes(arms, self.settings.delimiter), repeated=True)
+            return publish(known, arms, folder, out, list_bytes(arms), repeated=True)
         last = self.ledger.last_round()
         number = 1 if last is None else last.number + 1
         recipe = self.recipe or fit_recipe(source, self.settings, transformer, progress=progress)
@@ -184,7 +184,7 @@ class Campaign(CampaignView):
             values: dict[str, Any] = {"number": number, "key": key, "chosen_at": chosen_at, "details": details}
             values["closes_at"] = chosen_at + self.settings.outcomes.window
             with ThreadPoolExecutor(1) as pool:  # the list is made while the round is recorded
-                written = pool.submit(list_bytes, picked.arms, self.settings.delimiter)
+                written = pool.submit(list_bytes, picked.arms)
                 if dry_run:
                     info = RoundInfo(id=0, **values)
                     notes.append("nothing was recorded")
@@ -266,8 +266,7 @@ class Campaign(CampaignView):
         if self.folder is not None:
             remove_abandoned(self.folder)
             for number in rounds:  # before the ledger, which knows these rounds if this is stopped and run again
-                path, arms = list_path(self.folder, number), self.ledger.chosen(number)
-                remove_from_list(path, arms, wanted, self.settings.delimiter)
+                remove_from_list(list_path(self.folder, number), self.ledger.chosen(number), wanted)
         n_people = self.ledger.forget(wanted)
         if self.is_served and n_people:
             update_model(DecisionFold.of(self.ledger, self.settings), self.now())  # the one before is gone

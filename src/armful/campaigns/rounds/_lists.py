@@ -31,7 +31,7 @@ def listed_rounds(folder: Path | None) -> list[int]:
     return [int(path.parent.name) for path in paths if path.parent.name.isdecimal()]
 
 
-def list_bytes(arms: ChosenArms, delimiter: str) -> bytes:
+def list_bytes(arms: ChosenArms) -> bytes:
     """Return the list of a round as CSV: the chosen, then the holdout, each by rank."""
     from pyarrow import csv  # noqa: PLC0415 - an extra
 
@@ -49,7 +49,7 @@ def list_bytes(arms: ChosenArms, delimiter: str) -> bytes:
     values = [*columns.values(), *(labels[order] for labels in arms.groups.values())]
     table = pa.Table.from_arrays([pa.array(each) for each in values], names=[*columns, *arms.groups])
     buffer = io.BytesIO()
-    csv.write_csv(table, buffer, csv.WriteOptions(delimiter=delimiter))
+    csv.write_csv(table, buffer)
     return buffer.getvalue()
 
 
@@ -108,13 +108,13 @@ def _explained(before: str, after: str = "") -> Iterator[None]:
         raise with_message(error, f"{before}{reason}{after}") from error
 
 
-def remove_from_list(path: Path, arms: ChosenArms, ids: NDArray[np.str_], delimiter: str) -> None:
+def remove_from_list(path: Path, arms: ChosenArms, ids: NDArray[np.str_]) -> None:
     """Write a list anew, if it is there, without some people."""
     if path.exists():
         keep = ~np.isin(arms.ids, ids)
         arrays = {name: value[keep] for name, value in vars(arms).items() if name != "groups"}
         groups = {column: labels[keep] for column, labels in arms.groups.items()}
-        write_bytes(path, list_bytes(ChosenArms(**arrays, groups=groups), delimiter))
+        write_bytes(path, list_bytes(ChosenArms(**arrays, groups=groups)))
 
 
 def remove_parts(folder: Path) -> None:
