@@ -1,6 +1,7 @@
 """Erasing people from a campaign, on a given connection."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,8 +30,10 @@ def erase(connection: Connection, campaign_id: int, ids: Sequence[str]) -> int:
             select(arms.c.arm).where(arms.c.campaign_id == campaign_id, arms.c.arm.in_(some))
         ).scalars()
     if not (found or made_for or registered):
+        _delete_runners_up(connection, campaign_id, set(ids))
         return 0
     n_rows = _delete_arms(connection, found) + _delete_decisions(connection, made_for)
+    _delete_runners_up(connection, campaign_id, set(ids))
     for some in in_parts(registered):
         this = (arms.c.campaign_id == campaign_id) & arms.c.arm.in_(some)
         n_rows += connection.execute(delete(arms).where(this)).rowcount
@@ -55,6 +58,23 @@ def _delete_arms(connection: Connection, found: Sequence[Any]) -> int:
         one = (table.c.round_id == bindparam("of_round")) & (table.c.arm == bindparam("of_arm"))
         n_rows += connection.execute(delete(table).where(one), pairs).rowcount
     return n_rows
+
+
+def _delete_runners_up(connection: Connection, campaign_id: int, ids: Collection[str]) -> None:
+    """Take these arms out of what decisions say of the best arm that they did not choose."""
+    query = select(rounds.c.id, rounds.c.details).where(
+        rounds.c.campaign_id == campaign_id, rounds.c.details.like('%"runner_up"%')
+    )
+    changed = []
+    for row in connection.execute(query):
+        details = json.loads(row.details)
+        if (details.get("runner_up") or {}).get("id") in ids:
+            del details["runner_up"]
+            changed.append({"of_round": row.id, "kept": json.dumps(details, ensure_ascii=False)})
+    if changed:
+        connection.execute(
+            update(rounds).where(rounds.c.id == bindparam("of_round")).values(details=bindparam("kept")), changed
+        )
 
 
 def _delete_decisions(connection: Connection, made_for: Sequence[Any]) -> int:

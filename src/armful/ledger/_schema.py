@@ -113,7 +113,6 @@ chosen = Table(
     Column("probability", Double),
     Column("features", LargeBinary, nullable=False),
     Column("groups", Text),
-    Index("chosen_arm", "arm"),
     sqlite_with_rowid=False,
 )
 

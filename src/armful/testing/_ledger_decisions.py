@@ -222,6 +222,17 @@ class LedgerDecisions(LedgerRefusals):
             assert decide(ledger, made_decision(rng, key="ann 0")) == [(5, False)]
             expect_block(ledger, 1, 5)
 
+    def test_an_arm_that_nearly_was_chosen_is_forgotten_too(self) -> None:
+        rng = np.random.default_rng(29)
+        details = ['{"runner_up": {"id": "x"}, "n": 1}', '{"runner_up": {"id": "y"}}', '{"note": "x"}']
+        with self._new() as ledger, self._beside(ledger, "other") as other:
+            for each in (ledger, other):
+                each.add_decisions([made_decision(rng, details=text) for text in details])
+            assert ledger.forget(["x"]) == 0
+            kept = [{"n": 1}, {"runner_up": {"id": "y"}}, {"note": "x"}]
+            assert [ledger.round(n).details for n in (1, 2, 3)] == kept
+            assert "runner_up" in other.round(1).details
+
     def test_a_recipe_is_frozen_before_the_first_decision(self) -> None:
         with self._new() as ledger:
             ledger.freeze_recipe("one")
