@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Mapping, MutableMapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
+from armful.errors import LedgerError
 from armful.ledger import KeyInfo, Ledger
 from armful.service import keys
-from armful.service._problems import ProblemError
+from armful.service._problems import ProblemError, store_failed
 
+Result = TypeVar("Result")
 REMEMBERED = 3.0
 """Seconds for which a key is taken as the store had it: so soon a revoked key is refused everywhere."""
 MOST_REMEMBERED = 10_000
@@ -93,7 +95,7 @@ class Access:
         now = time.monotonic()
         if now < until:
             return found
-        found = await asyncio.to_thread(self._ledger.find_key, key_id)
+        found = await _asked(self._ledger.find_key, key_id)
         if len(self._found) >= MOST_REMEMBERED:
             self._found.clear()
         self._found[key_id] = (now + REMEMBERED, found)
@@ -103,9 +105,17 @@ class Access:
         until, answer = self._keyless
         now = time.monotonic()
         if now >= until:
-            answer = not await asyncio.to_thread(self._ledger.keys)
+            answer = not await _asked(self._ledger.keys)
             self._keyless = (now + REMEMBERED, answer)
         return answer
+
+
+async def _asked(query: Callable[..., Result], *arguments: Any) -> Result:
+    """Return what the store answers; one that cannot be used is a problem of status 503."""
+    try:
+        return await asyncio.to_thread(query, *arguments)
+    except LedgerError as error:
+        raise store_failed(error) from None
 
 
 def is_local(scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes]) -> bool:

@@ -21,8 +21,8 @@ from armful.service._messages import (
     StoredDecision,
     encode,
 )
-from armful.service._problems import ProblemError
-from armful.service._worker import Worker, store_failed, with_ledger
+from armful.service._problems import ProblemError, store_failed
+from armful.service._worker import Worker, with_ledger
 
 MOST_AT_ONCE = 2000
 """Candidates up to which a set is chosen without leaving the loop: about a millisecond."""

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 
+from armful.errors import LedgerError
+from armful.service._logging import LOGGER
 from armful.service._messages import Problem, encode
 
 PROBLEM_JSON = b"application/problem+json"
+RETRY = {"retry-after": "1"}
 
 TITLES = {
     400: "The request is not JSON",
@@ -52,3 +55,9 @@ class ProblemError(Exception):
                 instance=f"urn:armful:request:{request_id}",
             )
         )
+
+
+def store_failed(error: LedgerError) -> ProblemError:
+    """Return the problem of a store that cannot be used; the log has the reason."""
+    LOGGER.error("the store failed: %s", error)
+    return ProblemError(503, "the store cannot be used at the moment: try again, with the same key", RETRY)

@@ -10,8 +10,8 @@ from armful.errors import LedgerError
 from armful.service._http import Answer, Call
 from armful.service._messages import Coefficient, Health, ModelAge, ModelAnswer, StatusAnswer, encode
 from armful.service._openapi import document
-from armful.service._problems import ProblemError
-from armful.service._worker import RETRY, Worker, with_ledger
+from armful.service._problems import RETRY, ProblemError
+from armful.service._worker import Worker, with_ledger
 
 _OK = encode(Health("ok"))
 

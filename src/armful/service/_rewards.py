@@ -14,8 +14,8 @@ from armful.service._messages import (
     Unmatched,
     encode,
 )
-from armful.service._problems import ProblemError
-from armful.service._worker import Worker, store_failed, with_ledger
+from armful.service._problems import ProblemError, store_failed
+from armful.service._worker import Worker, with_ledger
 
 _OF_ONE = msgspec.json.Decoder(RewardsRequest)
 _OF_MANY = msgspec.json.Decoder(ManyRewardsRequest)

@@ -16,13 +16,12 @@ from armful.service._deciding import Decider
 from armful.service._limits import RateLimit
 from armful.service._logging import LOGGER
 from armful.service._metrics import Metrics
-from armful.service._problems import ProblemError
+from armful.service._problems import RETRY, ProblemError, store_failed
 from armful.service._snapshot import ModelHolder
 from armful.service.options import ServeOptions
 
 Result = TypeVar("Result")
 Submit = Callable[[Callable[[Any], None]], None]
-RETRY = {"retry-after": "1"}
 
 
 class Worker:
@@ -170,9 +169,3 @@ async def with_ledger(work: Awaitable[Result]) -> Result:
         return await work
     except LedgerError as error:
         raise store_failed(error) from None
-
-
-def store_failed(error: LedgerError) -> ProblemError:
-    """Return the problem of a store that cannot be used; the log has the reason."""
-    LOGGER.error("the store failed: %s", error)
-    return ProblemError(503, "the store cannot be used at the moment: try again, with the same key", RETRY)
