@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from armful.campaigns import Campaign
+from armful.errors import LedgerError
 from armful.service import _access, keys
 from armful.service._access import is_local
 from tests.service.small_service import features, make_campaign, request_of, serving
@@ -62,6 +63,8 @@ def test_without_keys_only_this_machine_may_call(folder):
         for headers in (
             {"Host": "shop.example"},
             {"X-Forwarded-For": "203.0.113.9"},
+            {"X-Forwarded-Port": "443"},
+            {"Via": "1.1 proxy.example"},
             {"Forwarded": "for=203.0.113.9"},
             {"Origin": "https://evil.example"},
         ):
@@ -174,3 +177,17 @@ def test_keys_are_hashed_and_differ():
     with pytest.raises(ValueError, match="role"):
         keys.check_roles([])
     assert keys.check_roles(["read", "decide", "read"]) == ("decide", "read")
+
+
+@pytest.mark.parametrize(("method", "headers"), [("find_key", bearer(keys.new_key()[1])), ("keys", {})])
+def test_a_store_that_cannot_say_who_may_call_is_a_reason_to_ask_again(folder, monkeypatch, method, headers):
+    def fail(*_):
+        raise LedgerError("no connection to db.example.com")
+
+    with serving(folder) as service:
+        monkeypatch.setattr(service.worker.ledger, method, fail)
+        for path in ("/v1/status", "/v1/model", "/v1/decisions/1"):
+            response = service.get(path, headers=headers)
+            assert response.status_code == 503
+            assert response.headers["retry-after"]
+            assert "db.example.com" not in response.text

@@ -1,19 +1,16 @@
 """Who may do what: bearer keys with roles, or a request from this machine."""
 
-import asyncio
 import ipaddress
 import time
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
-from armful.errors import LedgerError
 from armful.ledger import KeyInfo, Ledger
 from armful.service import keys
-from armful.service._problems import ProblemError, store_failed
+from armful.service._problems import ProblemError
 
-Result = TypeVar("Result")
 REMEMBERED = 3.0
 """Seconds for which a key is taken as the store had it: so soon a revoked key is refused everywhere."""
 MOST_REMEMBERED = 10_000
@@ -21,7 +18,8 @@ MOST_REMEMBERED = 10_000
 LOCAL = "local"
 """The caller of requests without a key."""
 
-_FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip")
+_FORWARDED = (b"forwarded", b"x-forwarded-", b"x-real-ip", b"via")
+"""How headers begin that proxies add."""
 _CHALLENGE = {"www-authenticate": 'Bearer realm="armful"'}
 
 
@@ -37,10 +35,12 @@ class Access:
         Has the keys.
     now : callable
         Returns the current time, with a time zone.
+    read : callable
+        Calls a method of the ledger in a thread and returns what that returns; a store that fails is a problem.
     """
 
-    def __init__(self, ledger: Ledger, now: Callable[[], datetime]) -> None:
-        self._ledger, self._now = ledger, now
+    def __init__(self, ledger: Ledger, now: Callable[[], datetime], read: Callable[..., Awaitable[Any]]) -> None:
+        self._ledger, self._now, self._read = ledger, now, read
         self._found: dict[str, tuple[float, tuple[KeyInfo, bytes] | None]] = {}
         self._keyless: tuple[float, bool] = (0.0, False)
 
@@ -95,7 +95,7 @@ class Access:
         now = time.monotonic()
         if now < until:
             return found
-        found = await _asked(self._ledger.find_key, key_id)
+        found = await self._read(self._ledger.find_key, key_id)
         if len(self._found) >= MOST_REMEMBERED:
             self._found.clear()
         self._found[key_id] = (now + REMEMBERED, found)
@@ -105,23 +105,15 @@ class Access:
         until, answer = self._keyless
         now = time.monotonic()
         if now >= until:
-            answer = not await _asked(self._ledger.keys)
+            answer = not await self._read(self._ledger.keys)
             self._keyless = (now + REMEMBERED, answer)
         return answer
-
-
-async def _asked(query: Callable[..., Result], *arguments: Any) -> Result:
-    """Return what the store answers; one that cannot be used is a problem of status 503."""
-    try:
-        return await asyncio.to_thread(query, *arguments)
-    except LedgerError as error:
-        raise store_failed(error) from None
 
 
 def is_local(scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes]) -> bool:
     """Return whether a request comes from this machine, not through a proxy and not from another site's page."""
     client = scope.get("client")
-    if client is None or not _is_loopback(client[0]) or any(name in headers for name in _FORWARDED):
+    if client is None or not _is_loopback(client[0]) or any(name.startswith(_FORWARDED) for name in headers):
         return False
     origin = headers.get(b"origin")
     if origin is not None and not _is_loopback_host(origin.partition(b"://")[2]):
