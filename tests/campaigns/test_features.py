@@ -511,8 +511,10 @@ def test_ready_features_are_used_as_they_are():
         np.testing.assert_array_equal(each.transform(rows), expected)
 
 
-@pytest.mark.parametrize("value", [None, math.nan, 1e31])
+@pytest.mark.parametrize("value", [None, math.nan, 1e31, 1.1e6])
 def test_ready_features_have_a_number_in_every_row(value):
     recipe = FeatureRecipe.fit(FeatureSettings(columns=(), ready=("a",), intercept=False), ())
-    with pytest.raises(ValueError, match="column 'a' is a ready feature: every row needs a number of at most 1e"):
+    with pytest.raises(
+        ValueError, match="column 'a' is a ready feature: every row needs a number of at most 1,000,000; scale it"
+    ):
         recipe.transform(pa.record_batch({"a": pa.array([1.0, value])}))

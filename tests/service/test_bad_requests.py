@@ -50,6 +50,7 @@ def deep(n):
         (GOOD.replace('"features": [', '"features": [Infinity, ', 1), 400),
         (GOOD.replace('"features": [', '"features": [1e999, ', 1), 422),
         (GOOD.replace('"features": [', '"features": [1e39, ', 1), 422),
+        (json.dumps(request_of(3e6 * features())), 422),
         (GOOD.replace('"features": [', '"features": ["1", ', 1), 422),
         (GOOD.replace('"features": [', '"features": [null, ', 1), 422),
         (GOOD.replace('"features": [', '"features": [0.5, ', 1), 422),

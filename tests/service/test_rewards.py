@@ -1,9 +1,12 @@
 """Rewards over HTTP are recorded as `Ledger.add_rewards` records them."""
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 import pytest
 
 from armful.campaigns import Campaign
+from armful.service.updater import _updates
 from tests.service.small_service import features, make_campaign, request_of, serving
 
 
@@ -101,3 +104,40 @@ def test_rewards_of_wrong_types_are_refused(service, rewards):
     decide(service)
     assert service.post("/v1/decisions/1/rewards", {"rewards": rewards}).status_code == 422
     assert service.worker.ledger.position() == 0
+
+
+@pytest.mark.parametrize("value", [1.1e100, -1e308])
+def test_rewards_whose_squares_no_model_could_hold_are_refused(service, value):
+    ((a, *_),) = decide(service)
+    assert service.post("/v1/decisions/1/rewards", {"rewards": {a: value}}).status_code == 422
+    many = [{"decision_id": "1", "id": a, "reward": value}]
+    assert service.post("/v1/rewards", {"rewards": many}).status_code == 422
+    assert service.worker.ledger.position() == 0
+
+
+def test_the_largest_features_and_rewards_leave_a_model_that_decides(folder, service):
+    largest = np.full((3, 4), 1e6) * [[1, 1, 1, 1], [1, 1, 1, -1], [0.999, 1, 1, 1]]
+    for _ in range(3):
+        answer = service.post("/v1/decisions", request_of(largest)).json()
+        rewards = {arm["id"]: 1e100 for arm in answer["chosen"]}
+        assert service.post(f"/v1/decisions/{answer['decision_id']}/rewards", {"rewards": rewards}).status_code == 200
+    with Campaign.open(folder, now=lambda: datetime.now(UTC) + timedelta(days=1)) as campaign:
+        assert _updates(campaign, timedelta(seconds=30))().n_observations == 9
+    service.worker._refresh_model()
+    assert service.post("/v1/decisions", request_of(features())).json()["model_version"] == 1
+    assert service.get("/v1/model").status_code == 200
+
+
+def test_the_status_says_when_the_model_is_not_updated_any_more(folder):
+    clock = [datetime.now(UTC)]
+    with serving(folder, now=lambda: clock[0]) as service, Campaign.open(folder, now=lambda: clock[0]) as campaign:
+        update = _updates(campaign, timedelta(seconds=30))
+        decide(service)
+        update()
+        clock[0] += timedelta(seconds=149)
+        assert service.get("/v1/status").json()["notes"] == []
+        clock[0] += timedelta(seconds=2)
+        (note,) = service.get("/v1/status").json()["notes"]
+        assert "151 seconds" in note
+        update()
+        assert service.get("/v1/status").json()["notes"] == []

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from armful.errors import LedgerError
+from armful.errors import LedgerError, PrecisionError
 from armful.service import updater
 from armful.service.updater import Updater
 
@@ -67,8 +67,9 @@ def test_updates_follow_each_other_under_one_lock():
     assert work.begun == 1
 
 
-def test_an_error_of_the_store_is_logged_and_tried_again_from_what_it_holds(caplog):
-    work = Work(Lock(), None, LedgerError("the disk\nis full"), None, None)
+@pytest.mark.parametrize("error", [LedgerError, PrecisionError])
+def test_an_error_of_the_store_is_logged_and_tried_again_from_what_it_holds(caplog, error):
+    work = Work(Lock(), None, error("the disk\nis full"), None, None)
     with caplog.at_level(logging.ERROR, "armful"):
         run(work)
     assert work.begun == 2

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from armful.checks import LARGEST
+
 MOST_CHARACTERS = 200
 """The length of the longest id, key or unit."""
 
@@ -13,6 +15,7 @@ Label = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS, pattern=r"
 Scalar = str | int | float | bool | None
 Columns = dict[str, Scalar]
 Features = Annotated[list[float], Meta(min_length=1)]
+Reward = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Bound = Annotated[float, Meta(ge=0)] | dict[str, Annotated[float, Meta(ge=0)]] | None
 DecisionId = Annotated[str, Meta(pattern="^[1-9][0-9]{0,17}$", description="The number of a decision, as text.")]
@@ -80,13 +83,13 @@ class ArmReward(Struct, forbid_unknown_fields=True, gc=False):
     """The reward of one arm."""
 
     id: Id
-    reward: float
+    reward: Reward
 
 
 class RewardsRequest(Struct, forbid_unknown_fields=True):
     """The rewards of some or all arms of one decision, as a list or by id."""
 
-    rewards: Annotated[list[ArmReward], Meta(min_length=1)] | Annotated[dict[Id, float], Meta(min_length=1)]
+    rewards: Annotated[list[ArmReward], Meta(min_length=1)] | Annotated[dict[Id, Reward], Meta(min_length=1)]
 
 
 class RewardsAnswer(Struct):
@@ -102,7 +105,7 @@ class DecisionReward(Struct, forbid_unknown_fields=True, gc=False):
 
     decision_id: Id
     id: Id
-    reward: float
+    reward: Reward
 
 
 class ManyRewardsRequest(Struct, forbid_unknown_fields=True):

@@ -13,6 +13,8 @@ from armful.service._openapi import document
 from armful.service._problems import RETRY, ProblemError
 from armful.service._worker import Worker, with_ledger
 
+SHORTEST_SILENCE_SECONDS = 60.0
+"""Of the updater, before `/v1/status` speaks of it: it may be restarting."""
 _OK = encode(Health("ok"))
 
 
@@ -30,7 +32,7 @@ async def status(call: Call) -> Answer:
                 outstanding=summary.get("outstanding", 0),
                 registered_arms=worker.candidates.n_registered,
                 model=age,
-                notes=summary.get("notes", []),
+                notes=[*summary.get("notes", []), *_not_updated(worker, age)],
             )
         )
     )
@@ -70,6 +72,19 @@ async def _newest(worker: Worker) -> tuple[ModelAge, dict[str, Any]]:
         (summary.get("model") or {}).get("suggested_seconds"),
     )
     return age, summary
+
+
+def _not_updated(worker: Worker, age: ModelAge) -> list[str]:
+    """Return a sentence if nobody has looked for new rewards for much longer than between two updates."""
+    if age.checked_at is None:
+        return []
+    seconds = (worker.now() - datetime.fromisoformat(age.checked_at)).total_seconds()
+    if seconds <= max(SHORTEST_SILENCE_SECONDS, 5 * age.update_every_seconds):
+        return []
+    return [
+        f"the model was not brought up to date for {seconds:,.0f} seconds, and should be every "
+        f"{age.update_every_seconds:g}: the log of the updater says why"
+    ]
 
 
 def _iso(moment: datetime) -> str:

@@ -72,6 +72,6 @@ def _refuse_row(arm: RawArm, row: Any, names: Sequence[str]) -> None:
     for name, value in zip(names, row, strict=True):
         if not (isinstance(value, bool | int | float) and abs(value) <= LARGEST_READY):
             raise ValueError(
-                f"candidate {arm.id!r}: feature {name!r} must be a finite number of at most {LARGEST_READY:g}, "
-                f"got {shown(value)}"
+                f"candidate {arm.id!r}: feature {name!r} must be a finite number of at most {LARGEST_READY:,.0f}, "
+                f"got {shown(value)}; scale features to about unit length"
             )

@@ -7,7 +7,7 @@ from datetime import timedelta
 from armful.campaigns import Campaign
 from armful.campaigns.decisions import DecisionFold, update_model
 from armful.campaigns.settings import ServiceSettings
-from armful.errors import LedgerError
+from armful.errors import LedgerError, PrecisionError
 from armful.ledger import Ledger
 from armful.service._children import Lifeline
 from armful.service._logging import LOGGER, configure_logging
@@ -16,7 +16,7 @@ from armful.service._server import one_line
 from armful.service.options import ServeOptions
 
 FIRST_PAUSE_SECONDS = 0.5
-"""After an error of the store; then longer, up to the time between updates."""
+"""After an error of the store or of the numbers in it; then longer, up to the time between updates."""
 
 Update = Callable[[], object]
 
@@ -39,7 +39,7 @@ class Updater:
         self._pause = FIRST_PAUSE_SECONDS
 
     def run(self, over: threading.Event) -> None:
-        """Update until `over` is set; an error of the store is logged, and then it is tried again."""
+        """Update until `over` is set; what the store or its numbers do not allow is logged, and then tried again."""
         is_alone = True
         while not over.is_set():
             try:
@@ -50,7 +50,7 @@ class Updater:
                         LOGGER.info("another process updates this campaign: this one takes over when that ends")
                     is_alone = is_mine
                 pause = self._every
-            except LedgerError as error:
+            except (LedgerError, PrecisionError) as error:
                 pause = min(self._pause, self._every)
                 self._pause *= 2
                 LOGGER.error("the model was not updated: %s; it is tried again in %g seconds", one_line(error), pause)

@@ -11,8 +11,9 @@ from armful.campaigns.features._kinds import MISSING, ColumnFeatures, Target
 from armful.campaigns.reading import _column_values as values
 from armful.checks import FloatArray
 
-LARGEST_READY = 1e30
-"""Features are kept in 32 bits, which hold numbers up to 3e38."""
+LARGEST_READY = 1e6
+"""Features are meant to be of about unit length. Up to this number float64 holds a ridge of 1 beside the squares of
+1e12 observations of 20 features; beyond it, a single arm could make every later model impossible."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +130,8 @@ class Ready:
             numbers = values.numbers(column, name)
             if not np.all(np.abs(numbers) <= LARGEST_READY):  # false for NaN
                 raise ValueError(
-                    f"column {name!r} is a ready feature: every row needs a number of at most {LARGEST_READY:g}"
+                    f"column {name!r} is a ready feature: every row needs a number of at most {LARGEST_READY:,.0f}; "
+                    "scale it"
                 )
             target.write_as_it_is(i, numbers)
 
