@@ -91,11 +91,11 @@ class Access:
         return info.id
 
     async def _find(self, key_id: str) -> tuple[KeyInfo, bytes] | None:
-        until, found = self._found.get(key_id, (0.0, None))
+        until, known = self._found.get(key_id, (0.0, None))
         now = time.monotonic()
         if now < until:
-            return found
-        found = await self._read(self._ledger.find_key, key_id)
+            return known
+        found: tuple[KeyInfo, bytes] | None = await self._read(self._ledger.find_key, key_id)
         if len(self._found) >= MOST_REMEMBERED:
             self._found.clear()
         self._found[key_id] = (now + REMEMBERED, found)
