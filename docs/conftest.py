@@ -1,6 +1,7 @@
 """Pages run in a folder of their own, without a screen: nothing that they save or draw is left behind."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,3 +22,21 @@ def _figures_are_closed() -> Iterator[None]:
     if pyplot := sys.modules.get("matplotlib.pyplot"):  # most pages draw nothing, and need no matplotlib
         pyplot.close("all")
         pyplot.rcdefaults()
+
+
+@pytest.fixture(autouse=True)
+def _no_process_goes_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A page that fails before it ends its service does not leave it running."""
+    started = []
+
+    class Watched(subprocess.Popen):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Watched)
+    yield
+    for process in started:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
