@@ -33,7 +33,7 @@ def decision_status(fold: DecisionFold, now: datetime) -> ServiceStatus:
         outstanding=int(totals["outstanding"]),
         coefficients=coefficients(policy, fold.names, ready=bool(settings.features.ready)),
         notes=notes,
-        sentence=headline(totals, lift, settings.outcomes.reward),
+        sentence=headline(totals, lift, settings.outcomes.reward) if lift is None else lift.sentence,
         decisions=int(totals["decisions"]),
         rewards=int(totals["came"]),
         model_version=0 if newest is None else newest.version,

@@ -140,18 +140,30 @@ def _every(fold: DecisionFold, update_every: timedelta | None) -> timedelta:
 
 
 def headline(totals: dict[str, float], lift: Lift | None, reward: str) -> str:
-    """Return the state of the campaign in one sentence: the lift over the holdout if it is known."""
+    """Return the state of the campaign in one sentence: how it compares with the holdout, if that is known."""
     n = int(totals["decisions"])
     if n == 0:
         return "nothing has been decided yet"
     if lift is not None:
-        return lift.sentence
+        return _verdict(lift)
     counted = "one decision" if n == 1 else f"{n:,} decisions"
     mean = _series.mean_of(totals, "chosen")
     if mean is None:
         return f"{counted}, and no window has closed yet"
     held = "" if totals["holdout_n"] else ", without a holdout to compare with"
     return f"{counted}, with {mean['mean']:.3g} {reward} for each arm{held}"
+
+
+def _verdict(lift: Lift) -> str:
+    """Return what a lift means, for a headline; its numbers are beside it."""
+    if lift.low is None or lift.high is None:
+        return lift.sentence
+    if lift.low > 0:
+        more = "more" if lift.relative is None else f"{100 * lift.relative:.0f} % more"
+        return f"Chosen sets earn {more} than the random ones of the holdout."
+    if lift.high < 0:
+        return "Chosen sets earn less than the random ones of the holdout."
+    return "Chosen sets cannot be told yet from the random ones of the holdout."
 
 
 def _quotas(fold: DecisionFold) -> list[dict[str, Any]]:
