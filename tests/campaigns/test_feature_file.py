@@ -17,6 +17,7 @@ COLUMNS = (
     ColumnSettings(name="job", kind="category"),
     ColumnSettings(name="grade", kind="ordered", order=("low", "middle", "high")),
     ColumnSettings(name="notes", kind="text", buckets=4),
+    ColumnSettings(name="town", kind="category"),
 )
 
 
@@ -29,6 +30,7 @@ def people(n, seed):
             "income": rng.lognormal(10, 1, n),
             "job": pa.array([f"job {i}" for i in rng.integers(0, 12, n)]),
             "grade": pa.array(np.array(["low", "middle", "high", "none"])[rng.integers(0, 4, n)]),
+            "town": pa.array([f"town {i}" for i in rng.integers(0, 5, n)]),
             "notes": pa.array([" ".join(pair) for pair in words[rng.integers(0, 3, (n, 2))]]),
         }
     )
