@@ -16,10 +16,12 @@ async def put_arms(call: Call) -> Answer:
     """`PUT /v1/arms`: all of it is kept, or nothing."""
     worker = call.worker
     request = decoded(_REQUEST, await call.body())
+    await with_ledger(worker.read(worker.candidates.refresh))  # what other workers have registered can be withdrawn
     try:
         contents = await asyncio.to_thread(worker.candidates.contents, request)
     except ValueError as error:
         raise ProblemError(422, str(error)) from None
     await with_ledger(worker.read(worker.ledger.put_arms, contents))
     await with_ledger(worker.read(worker.candidates.refresh))
-    return Answer(encode(ArmsAnswer(len(request.arms), len(request.withdraw), worker.candidates.n_registered)))
+    withdrawn = sum(content is None for _, content in contents)
+    return Answer(encode(ArmsAnswer(len(request.arms), withdrawn, worker.candidates.n_registered)))

@@ -18,6 +18,9 @@ from armful.service.encoding import Encoder
 from armful.service.registry import Candidates as Found
 from armful.service.registry import Registry
 
+MOST_AT_ONCE = 2000
+"""Candidates up to which a set is chosen without leaving the loop."""
+
 
 @dataclass(slots=True)
 class Candidates:
@@ -60,7 +63,7 @@ class CandidateReader:
     def __init__(self, campaign: Campaign, limits: ServiceSettings) -> None:
         settings = campaign.settings
         self._encoder = Encoder.of(settings, frozen_recipe(campaign))
-        self._most = limits.most_arms
+        self._choose, self._most = settings.choose, limits.most_arms
         self._registry = Registry(campaign.ledger, self._encoder, most=limits.most_arms)
         self._settings, self._files = settings, IdFiles(settings)
         self._constraints = self._constraints_now()
@@ -75,6 +78,13 @@ class CandidateReader:
     def n_registered(self) -> int:
         """How many arms are registered."""
         return self._registry.n_registered
+
+    def is_quick(self, request: DecisionRequest) -> bool:
+        """Return whether a set for a request is found in about a millisecond: few candidates, and k alone bounds it."""
+        asked = request.constraint
+        quotas = self._choose.quotas if asked is None or asked.quotas is None else asked.quotas
+        n = self.n_registered if request.candidates is None else len(request.candidates)
+        return n <= MOST_AT_ONCE and not quotas and self._choose.budget is None
 
     def refresh(self) -> bool:
         """Read which registered arms have changed, and return whether any has; for a thread."""

@@ -17,7 +17,7 @@ from armful.ledger import NewDecision
 from armful.policies.inclusion import Inclusion, choose_with_inclusion
 from armful.service._candidates import Candidates
 from armful.service._messages import ChosenArm, RunnerUp
-from armful.service._snapshot import ModelHolder
+from armful.service._snapshot import ModelHolder, Snapshot
 
 Share = Literal["chosen", "holdout"]
 _encode = msgspec.json.Encoder().encode
@@ -56,7 +56,7 @@ class Decider:
     limits : ServiceSettings
         Has the exploration share.
     models : ModelHolder
-        Has the newest model.
+        Has the random numbers.
     now : callable
         Returns the current time, with a time zone.
     """
@@ -64,17 +64,21 @@ class Decider:
     def __init__(
         self, settings: Settings, limits: ServiceSettings, models: ModelHolder, now: Callable[[], datetime]
     ) -> None:
-        self._name, self._models, self._now = settings.name, models, now
+        self._name, self._rng, self._now = settings.name, models.rng, now
         self._holdout, self._window = settings.holdout.share, settings.outcomes.window
         self._explore, self._draws = limits.explore, limits.draws
 
-    def decide(self, candidates: Candidates, *, key: str | None, unit: str | None, fingerprint: str | None) -> Prepared:
+    def decide(
+        self, candidates: Candidates, model: Snapshot, *, key: str | None, unit: str | None, fingerprint: str | None
+    ) -> Prepared:
         """Return a decision, not stored yet.
 
         Parameters
         ----------
         candidates : Candidates
             What may be chosen.
+        model : Snapshot
+            The newest model.
         key : str or None
             The caller's own name for the decision.
         unit : str or None
@@ -87,11 +91,10 @@ class Decider:
         ValueError
             If no allowed set exists (`InfeasibleError`).
         """
-        model = self._models.current
         share: Share = "holdout" if self._in_holdout(unit) else "chosen"
         explore = 1.0 if share == "holdout" else self._explore
         picked = choose_with_inclusion(
-            model.policy, candidates.X, candidates.constraint, explore=explore, draws=self._draws, rng=self._models.rng
+            model.policy, candidates.X, candidates.constraint, explore=explore, draws=self._draws, rng=self._rng
         )
         chosen, rows = _described(picked, candidates, share)
         details = Details(
@@ -120,7 +123,7 @@ class Decider:
     def _in_holdout(self, unit: str | None) -> bool:
         if not self._holdout:
             return False
-        u = self._models.rng.random() if unit is None else float(uniforms([unit], self._name)[0])
+        u = self._rng.random() if unit is None else float(uniforms([unit], self._name)[0])
         return u < self._holdout
 
 

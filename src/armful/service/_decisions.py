@@ -1,15 +1,12 @@
 """Handlers of decisions: make one, read one."""
 
-import asyncio
 import re
 from typing import Any
 
 import msgspec
 
-from armful.constraints.ranked import goes_by_rank
 from armful.errors import LedgerError
 from armful.ledger import ChosenArms, RoundInfo, RoundOutcomes
-from armful.service._candidates import Candidates
 from armful.service._deciding import Prepared, fingerprint_of
 from armful.service._http import Answer, Call, decoded
 from armful.service._messages import (
@@ -22,10 +19,9 @@ from armful.service._messages import (
     encode,
 )
 from armful.service._problems import ProblemError, store_failed
+from armful.service._snapshot import Snapshot
 from armful.service._worker import Worker, with_ledger
-
-MOST_AT_ONCE = 2000
-"""Candidates up to which a set is chosen without leaving the loop: about a millisecond."""
+from armful.service.registry import NotRegisteredError
 
 HEADER_KEY = re.compile(rb"[!-~]{1,200}")
 _REQUEST = msgspec.json.Decoder(DecisionRequest)
@@ -56,16 +52,23 @@ async def decide(call: Call) -> Answer:
 
 
 async def _prepared(worker: Worker, request: DecisionRequest, key: str | None, fingerprint: str | None) -> Prepared:
-    candidates = worker.candidates.read(request)
+    """Return a decision; registered arms that are not known here may have come to another worker a moment ago."""
+    try:
+        return await _chosen(worker, request, key, fingerprint)
+    except NotRegisteredError:
+        if not await with_ledger(worker.read(worker.candidates.refresh)):
+            raise
+    return await _chosen(worker, request, key, fingerprint)
 
-    def choose() -> Prepared:
-        return worker.decider.decide(candidates, key=key, unit=request.unit, fingerprint=fingerprint)
 
-    return choose() if _is_quick(candidates) else await asyncio.to_thread(choose)
+async def _chosen(worker: Worker, request: DecisionRequest, key: str | None, fingerprint: str | None) -> Prepared:
+    def choose(model: Snapshot) -> Prepared:
+        candidates = worker.candidates.read(request)
+        return worker.decider.decide(candidates, model, key=key, unit=request.unit, fingerprint=fingerprint)
 
-
-def _is_quick(candidates: Candidates) -> bool:
-    return len(candidates.ids) <= MOST_AT_ONCE and goes_by_rank(candidates.constraint)
+    if worker.candidates.is_quick(request):
+        return choose(worker.models.current)
+    return await worker.compute(choose, worker.models.for_a_thread())
 
 
 def _key_of(call: Call, request: DecisionRequest) -> str | None:

@@ -1,7 +1,8 @@
 """The model that decides in this process, and swapping it for a newer one."""
 
+import copy
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -11,6 +12,7 @@ from armful.campaigns.decisions.published import PublishedModel
 from armful.campaigns.settings import Settings
 from armful.ledger import Ledger
 from armful.policies import Policy
+from armful.policies._locks import Locks
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,12 @@ class ModelHolder:
         model = PublishedModel.from_bytes(state)
         self.current = Snapshot(self._warm(model.policy(self._settings, self._policy_rng)), info.version, info.made_at)
         return True
+
+    def for_a_thread(self) -> Snapshot:
+        """Return the model with a policy that other threads do not wait for: a choice holds the locks of its policy."""
+        policy = copy.copy(self.current.policy)
+        policy._thread_locks, policy.rng = Locks(), self._policy_rng.spawn(1)[0]
+        return replace(self.current, policy=policy)
 
     def _warm(self, policy: Policy) -> Policy:
         """Return the policy with its factors computed, so that no request waits for them."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -21,6 +22,9 @@ from armful.service._snapshot import ModelHolder
 from armful.service.options import ServeOptions
 
 Result = TypeVar("Result")
+COMPUTING_THREADS = 2
+MOST_COMPUTING = 64
+"""Slow computations that may be under way or waiting."""
 Submit = Callable[[Callable[[Any], None]], None]
 
 
@@ -51,6 +55,7 @@ class Worker:
         self._seconds = self.limits.timeout.total_seconds()
         self._outbox: list[tuple[Submit, asyncio.Future[Any]]] = []
         self._waiting: dict[asyncio.Future[Any], float] = {}
+        self._computing, self._n_computing = ThreadPoolExecutor(COMPUTING_THREADS, "armful-computing"), 0
         self._commit = GroupCommit(self.ledger, deliver=self._deliver)
         self._note_model()
 
@@ -118,6 +123,18 @@ class Worker:
         except TimeoutError:
             raise ProblemError(503, "the store did not answer in time: try again later", RETRY) from None
 
+    # -- computing -----------------------------------------------------------------------------------
+
+    async def compute(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Return what slow work returns, in threads of its own: those that read the store are left alone."""
+        if self._n_computing >= MOST_COMPUTING:
+            raise ProblemError(503, f"{MOST_COMPUTING} large requests are waiting already: try again later", RETRY)
+        self._n_computing += 1
+        try:
+            return await self._loop.run_in_executor(self._computing, work, *arguments)
+        finally:
+            self._n_computing -= 1
+
     # -- what changes --------------------------------------------------------------------------------
 
     async def watch(self) -> None:
@@ -154,6 +171,7 @@ class Worker:
 
     def close(self) -> None:
         """Write all that is waiting, then close the store."""
+        self._computing.shutdown(wait=False, cancel_futures=True)
         self._commit.close()
         self._campaign.close()
 

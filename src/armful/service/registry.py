@@ -32,6 +32,10 @@ class Content(msgspec.Struct, omit_defaults=True):
     features: bytes | None = None
 
 
+class NotRegisteredError(ValueError):
+    """A candidate is neither registered, as far as this process knows, nor described."""
+
+
 _features_of, _columns_of = attrgetter("features"), attrgetter("columns")
 _DECODER = msgspec.msgpack.Decoder(Content)
 
@@ -176,7 +180,7 @@ class Registry:
         known, encoder = self._known, self._encoder
         if wanted is None:
             if not known.ids:
-                raise ValueError("there are no candidates: no arm is registered, and the request has none")
+                raise NotRegisteredError("there are no candidates: no arm is registered, and the request has none")
             X = encoder.with_context(known.rows, context)
             return Candidates(ids=known.ids, X=X, arms=known.arms, encoder=encoder)
         ids, found, rows = self._found(known, wanted)
@@ -202,7 +206,7 @@ class Registry:
             place = known.place.get(id)
             if place is None:
                 why = known.unusable.get(id, "is not registered: register it first, or send its columns or features")
-                raise ValueError(f"arm {id!r} {why}")
+                raise NotRegisteredError(f"arm {id!r} {why}")
             places.append(place)
             arms.append(known.arms[place])
         ids = [arm.id for arm in arms]

@@ -1,0 +1,90 @@
+"""Several workers of one campaign, and slow requests beside quick ones."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+
+from armful.service import _deciding
+from tests.service.small_service import features, make_campaign, request_of, serving
+
+NEVER = timedelta(days=1)
+ARMS = [{"id": name, "features": row} for name, row in zip("abcd", features(4).tolist(), strict=True)]
+QUOTAS = {"quotas": [{"column": "genre", "at_most": 1}]}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return make_campaign(tmp_path / "autumn", 'features.leave_out = ["genre"]\n')
+
+
+@pytest.fixture
+def workers(folder):
+    """Two workers that do not look by themselves for what the other one has done."""
+    with serving(folder, poll_every=NEVER) as one, serving(folder, poll_every=NEVER) as other:
+        yield one, other
+
+
+@pytest.mark.parametrize("request_", [{}, {"candidates": ["a", "b", "c", "d"]}, {"candidates": [{"id": "d"}, ARMS[0]]}])
+def test_arms_can_be_chosen_by_every_worker_as_soon_as_they_are_registered(workers, request_):
+    one, other = workers
+    assert other.post("/v1/decisions", request_).status_code == 422
+    assert one.request("PUT", "/v1/arms", json={"arms": ARMS}).status_code == 200
+    assert other.post("/v1/decisions", request_).status_code == 200
+
+
+def test_arms_can_be_withdrawn_at_every_worker(workers):
+    one, other = workers
+    one.request("PUT", "/v1/arms", json={"arms": ARMS})
+    answer = other.request("PUT", "/v1/arms", json={"withdraw": ["a", "nobody"]})
+    assert answer.json() == {"registered": 0, "withdrawn": 1, "total": 3}
+    one.worker.candidates.refresh()
+    assert one.post("/v1/decisions", {"candidates": ["a"]}).status_code == 422
+
+
+@pytest.mark.parametrize("slow", ["reading", "choosing"])
+def test_a_slow_request_lets_others_pass(folder, monkeypatch, slow):
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def wait():
+        begun.set()
+        assert may_go_on.wait(120)
+
+    with serving(folder) as service:
+        plain_read, plain_choice = service.worker.candidates.read, _deciding.choose_with_inclusion
+
+        def read(request):
+            if request.constraint is not None:
+                wait()
+            return plain_read(request)
+
+        def choose(policy, X, constraint, **more):
+            with policy._thread_locks.drawing:
+                if len(X) == 5:
+                    wait()
+                return plain_choice(policy, X, constraint, **more)
+
+        if slow == "reading":
+            monkeypatch.setattr(service.worker.candidates, "read", read)
+        else:
+            monkeypatch.setattr(_deciding, "choose_with_inclusion", choose)
+        asked = request_of(features(5), constraint=QUOTAS)
+        for i, candidate in enumerate(asked["candidates"]):
+            candidate["columns"] = {"genre": "ab"[i % 2]}
+        try:
+            answer = service.run_later(service.post_later("/v1/decisions", asked))
+            assert begun.wait(120)
+            other = service.run_later(service.post_later("/v1/decisions", request_of(features(6))))
+            assert other.result(60).status_code == 200
+        finally:
+            may_go_on.set()
+        assert len(answer.result(120).json()["chosen"]) == 2
+
+
+def test_slow_requests_beyond_bounds_are_told_to_come_again(folder, monkeypatch):
+    monkeypatch.setattr("armful.service._worker.MOST_COMPUTING", 0)
+    asked = request_of(features(3), constraint={"k": 2, "quotas": []})
+    with serving(folder) as service:
+        assert service.post("/v1/decisions", asked).status_code == 200
+        response = service.post("/v1/decisions", request_of(features(2001)))
+        assert (response.status_code, response.headers["retry-after"]) == (503, "1")
