@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ from pathlib import Path
 import numpy as np
 
 D, K = 20, 10
+Reader = Callable[[asyncio.StreamReader], Awaitable[bytes]]
 TICK = os.sysconf("SC_CLK_TCK")
 SETTINGS = """\
 name = "load"
@@ -207,7 +208,7 @@ async def _read_http(reader: asyncio.StreamReader) -> bytes:
     head = await reader.readuntil(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 200"):
         raise RuntimeError(f"{head!r} {await reader.read(500)!r}")
-    length = int(re.search(rb"content-length: (\d+)", head, re.IGNORECASE)[1])  # type: ignore[index]
+    length = int(re.search(rb"content-length: (\d+)", head, re.IGNORECASE)[1])
     return await reader.readexactly(length)
 
 
@@ -215,7 +216,7 @@ async def _read_vw(reader: asyncio.StreamReader) -> bytes:
     return await reader.readuntil(b"\n\n")
 
 
-async def _load(port: int, requests: list[bytes], connections: int, total: int, read: Callable) -> list[float]:  # type: ignore[type-arg]
+async def _load(port: int, requests: list[bytes], connections: int, total: int, read: Reader) -> list[float]:
     times: list[float] = []
     left = iter(range(total))
 
@@ -233,7 +234,7 @@ async def _load(port: int, requests: list[bytes], connections: int, total: int, 
     return times
 
 
-def load(server: tuple[int, int], requests: list[bytes], connections: int, total: int, read: Callable) -> Load:  # type: ignore[type-arg]
+def load(server: tuple[int, int], requests: list[bytes], connections: int, total: int, read: Reader) -> Load:
     """Send so many requests over so many connections, and measure."""
     pid, port = server
     cpu, begin = cpu_seconds(pid), time.perf_counter()

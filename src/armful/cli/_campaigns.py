@@ -3,22 +3,17 @@
 Imports wait until a command runs, so that `armful --help` is quick and each command needs its own extra only.
 """
 
-import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
 
 from armful.cli import _campaign_options as options
 from armful.cli import _service_options as service_options
-from armful.cli._failing import needs, stopped
-
-if TYPE_CHECKING:
-    from armful.campaigns import Campaign
+from armful.cli._campaign_commands import at_a_terminal, opened, source_of, tell_result, work
+from armful.cli._failing import needs
 
 
 def init(
@@ -44,7 +39,7 @@ def init(
 
     Example: armful init autumn --from customers.csv
     """
-    with _work():
+    with work():
         from armful.campaigns.init import init_campaign, init_service  # noqa: PLC0415
 
         if kind not in ("campaign", "service"):
@@ -62,7 +57,7 @@ def init(
             if source is None:
                 raise ValueError("give your customers by --from FILE")
             done = init_campaign(name, source, id=id_column, reward=reward, k=k, delimiter=delimiter)
-        _tell(done, as_json, "check", str(name))
+        tell_result(done, as_json, "check", str(name))
 
 
 def check(name: options.Name, which: options.Which = None, as_json: options.Json = False) -> None:
@@ -73,15 +68,15 @@ def check(name: options.Name, which: options.Which = None, as_json: options.Json
 
     Example: armful check autumn
     """
-    with _work():
+    with work():
         from armful.campaigns import read_settings  # noqa: PLC0415
 
         if "://" in name:
-            with _campaign(name, which) as campaign:
+            with opened(name, which) as campaign:
                 settings = campaign.settings
         else:
             settings = read_settings(Path(name, "campaign.toml"))
-        _tell(settings, as_json, "plan" if settings.service is None else "serve", name, which=which)
+        tell_result(settings, as_json, "plan" if settings.service is None else "serve", name, which=which)
 
 
 def plan(
@@ -101,10 +96,10 @@ def plan(
 
     Example: armful plan autumn
     """
-    with _work(), _campaign(name, which, now) as campaign:
-        progress = _at_a_terminal()
+    with work(), opened(name, which, now) as campaign:
+        progress = at_a_terminal()
         done = campaign.plan(rounds=rounds, every=timedelta(days=every), base_rate=base_rate, progress=progress)
-        _tell(done, as_json, "choose", name, _source(campaign), which=which)
+        tell_result(done, as_json, "choose", name, source_of(campaign), which=which)
 
 
 def choose(
@@ -127,12 +122,12 @@ def choose(
     """
     if key == "":  # what a script gives whose variable is not set
         raise ValueError("--key must not be empty: give a name for the round, like 2026-W10, or leave it out")
-    with _work(), _campaign(name, which, now) as campaign:
-        done = campaign.choose(file, key=key, out=out, dry_run=dry_run, progress=_at_a_terminal())
+    with work(), opened(name, which, now) as campaign:
+        done = campaign.choose(file, key=key, out=out, dry_run=dry_run, progress=at_a_terminal())
         given = {"--key": key, "--out": out, "--now": now}
         again = [word for option, value in given.items() if value is not None for word in (option, str(value))]
         then = ["choose", name, str(file), *again] if dry_run else ["learn", name, "outcomes.csv"]
-        _tell(done, as_json, *then, which=which)
+        tell_result(done, as_json, *then, which=which)
 
 
 def learn(
@@ -154,9 +149,9 @@ def learn(
 
     Example: armful learn autumn outcomes.csv
     """
-    with _work(), _campaign(name, which, now) as campaign:
+    with work(), opened(name, which, now) as campaign:
         done = campaign.learn(file, id=id_column, reward=reward, round=round_column, time=time)
-        _tell(done, as_json, "status", name, which=which)
+        tell_result(done, as_json, "status", name, which=which)
 
 
 def status(
@@ -170,12 +165,12 @@ def status(
 
     Example: armful status autumn
     """
-    with _work(), _campaign(name, which, now) as campaign:
+    with work(), opened(name, which, now) as campaign:
         done = campaign.status()
-        then = ["report", name] if done.rounds else ["choose", name, _source(campaign)]
+        then = ["report", name] if done.rounds else ["choose", name, source_of(campaign)]
         if campaign.settings.service is not None:
             then = ["dashboard", name]
-        _tell(done, as_json, *then, which=which)
+        tell_result(done, as_json, *then, which=which)
 
 
 def report(
@@ -193,14 +188,14 @@ def report(
 
     Example: armful report autumn
     """
-    with _work(), _campaign(name, which, now) as campaign:
+    with work(), opened(name, which, now) as campaign:
         from armful.campaigns.lift import estimate_lift, lift_data  # noqa: PLC0415
         from armful.campaigns.lift._words import unit_of  # noqa: PLC0415
         from armful.cli._campaign_output import Reported  # noqa: PLC0415
 
         unit = unit_of(campaign.settings.outcomes.reward)
         done = Reported(report=campaign.report(out), lift=estimate_lift(lift_data(campaign.records()), unit=unit))
-        _tell(done, as_json, "choose", name, _source(campaign), which=which)
+        tell_result(done, as_json, "choose", name, source_of(campaign), which=which)
 
 
 def forget(
@@ -218,12 +213,12 @@ def forget(
 
     Example: armful forget autumn --id 4711
     """
-    with _work(), _campaign(name, which, now) as campaign:
+    with work(), opened(name, which, now) as campaign:
         if not yes and sys.stdin.isatty():
             who = ids[0] if len(ids) == 1 else f"{len(ids)} customers"
             if not typer.confirm(f"Erase {who} from {name} for good?", err=True):
                 raise ValueError("nothing was erased, since it was not confirmed")
-        _tell(campaign.forget(ids), as_json, "status", name, which=which)
+        tell_result(campaign.forget(ids), as_json, "status", name, which=which)
 
 
 def demo(
@@ -249,11 +244,11 @@ def demo(
     if serve:
         with needs("serve"):
             from armful.cli._service_demo import run_service_demo  # noqa: PLC0415
-        with _work():
+        with work():
             return run_service_demo(out, seed=seed, port=port, seconds=seconds, as_json=as_json)
     if seconds is not None:
         raise ValueError("--seconds is for --serve: without it the demo ends by itself")
-    with _work():
+    with work():
         from armful.cli._demo_output import run_demo  # noqa: PLC0415
 
         run_demo(out, seed=seed, as_json=as_json)
@@ -261,54 +256,3 @@ def demo(
 
 
 COMMANDS: tuple[Callable[..., int | None], ...] = (init, check, plan, choose, learn, status, report, forget, demo)
-
-
-@contextmanager
-def _work() -> Iterator[None]:
-    """Name what is not installed, and end with a sentence when the command is interrupted."""
-    try:
-        with needs("campaigns"):
-            yield
-    except KeyboardInterrupt:
-        stopped()
-
-
-@contextmanager
-def _campaign(name: str, which: str | None, now: str | None = None) -> Iterator["Campaign"]:
-    from armful.campaigns import Campaign  # noqa: PLC0415
-
-    moment = None if now is None else _moment(now)
-    with Campaign.open(name, name=which, now=None if moment is None else lambda: moment) as campaign:
-        yield campaign
-
-
-def _tell(result: Any, as_json: bool, *then: str, which: str | None = None) -> None:
-    from armful.cli._campaign_output import tell  # noqa: PLC0415
-
-    tell(result, as_json=as_json, then=[*then, *(["--campaign", which] if which else [])])
-
-
-def _source(campaign: "Campaign") -> str:
-    """Return the file of customers that the campaign began with, as seen from here."""
-    settings = campaign.settings
-    path = settings.folder / (settings.source or "customers.csv")
-    try:
-        return os.path.relpath(path)
-    except ValueError:  # on another drive of Windows
-        return str(path)
-
-
-def _moment(text: str) -> datetime:
-    """Return the moment that is meant; one without an offset is in UTC."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(
-            f"--now takes a date like 2026-03-01 or a moment like 2026-03-01T12:00, got {text!r}"
-        ) from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
-def _at_a_terminal() -> bool:
-    """Whether progress bars are seen by somebody."""
-    return sys.stderr.isatty()
