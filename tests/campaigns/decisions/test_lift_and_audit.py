@@ -1,5 +1,6 @@
 """The lift of decisions against that of rows, and the audit on segments."""
 
+import re
 from datetime import timedelta
 
 import numpy as np
@@ -99,6 +100,24 @@ def test_the_audit_finds_rewards_above_the_cap(tmp_path, small_segments):
         assert findings["cap"].level == level
         assert len(findings) == 7
         assert all(each["level"] in ("ok", "warning") for each in _audit.as_json(list(findings.values())))
+
+
+def test_what_to_do_about_drift_is_in_decisions(tmp_path, small_segments):
+    """The effect of the first feature goes from 2 to -2 over 600 decisions; half of the past is to be kept."""
+    settings, n = made_settings(), 600
+    rng, ledger = np.random.default_rng(0), opened(tmp_path, settings)
+    ledger.add_decisions([decision(rng, NOON + timedelta(seconds=i), ids=[0, 1, 2]) for i in range(n)])
+    block = ledger.block(1, n)
+    means = np.linspace(2, -2, n)[block.of_round] * block.features[:, 0] + np.linspace(0, 1, n)[block.of_round]
+    rewards = (means + 0.1 * rng.standard_normal(means.size)).tolist()
+    rows = list(zip(block.numbers[block.of_round].tolist(), block.ids.tolist(), rewards, strict=True))
+    ledger.add_reward_requests([NewRewards(rewards=rows, received_at=NOON, strict=True)])
+    folded = DecisionFold(ledger, settings, D)
+    folded.update(LATER)
+    findings = {each.name: each for each in _audit.audit_decisions(folded, policy_of(folded), LATER)}
+    discount = float(re.search("discount = ([0-9.]+)`", findings["drift"].repair)[1])
+    assert discount ** (n / 2) == pytest.approx(np.exp(-1), rel=0.05)
+    assert "`shock` is for those of one decision" in findings["shocks"].repair
 
 
 def test_a_record_of_a_segment_has_what_the_audit_needs(tmp_path, small_segments):

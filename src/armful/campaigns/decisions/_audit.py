@@ -1,5 +1,6 @@
 """The audit of decisions: segments serve as its rounds."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,6 +27,12 @@ TITLES = {
     "delays": "Late rewards",
     "leakage": "Columns that know too much",
 }
+_REPAIRS = {
+    "shocks": "The rewards of some {size} decisions rise and fall together, and `shock` is for those of one decision: "
+    "give the model a column that says what changes, such as the hour, in `service.context`.",
+    "drift": "Set `discount = {discount}` under `[learning]`: a decision then counts that fraction of the next one.",
+}
+"""What to do about findings on segments."""
 
 
 @blas_at_one_thread()
@@ -34,7 +41,17 @@ def audit_decisions(fold: DecisionFold, policy: Policy, now: datetime) -> list[F
     closed = [index for index in sorted(fold.segments) if fold.segments[index].last_close > 0]
     places = np.unique(np.linspace(0, len(closed) - 1, min(MOST_SEGMENTS, len(closed))).round().astype(int))
     records = [as_record(fold, closed[place], now) for place in places.tolist()] if closed else []
-    return audit(records, policy, fold.settings, list(fold.names))
+    without_shock = replace(fold.settings, learning=replace(fold.settings.learning, shock=0.0))
+    findings = audit(records, policy, without_shock, list(fold.names))
+    return [_for_decisions(finding, SIZE * len(closed)) for finding in findings]
+
+
+def _for_decisions(finding: Finding, n: int) -> Finding:
+    """Return a finding on segments with what to do about it: the settings are those of single decisions, n of them."""
+    if finding.name not in _REPAIRS or not finding.repair:
+        return finding
+    digits = 1 + len(str(n))
+    return replace(finding, repair=_REPAIRS[finding.name].format(size=SIZE, discount=f"{1 - 2 / n:.{digits}f}"))
 
 
 def as_record(fold: DecisionFold, index: int, now: datetime) -> RoundRecord:
