@@ -225,3 +225,11 @@ def test_without_httpx_it_is_said_what_to_install(monkeypatch):
     monkeypatch.delitem(__import__("sys").modules, "armful.service.client")
     with pytest.raises(ImportError, match=r"^armful.Client needs httpx: install armful with the extra \[serve\]"):
         armful.Client  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", [armful.Client, armful.AsyncClient])
+@pytest.mark.parametrize("key", ["", "armful_1_2\n", "armful_1 2", "armful_ü", "armful_1\x7f"])
+def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(kind, key):
+    with pytest.raises(ValueError, match="armful key create") as caught:
+        kind("http://127.0.0.1:8000", key)
+    assert "armful_" not in str(caught.value)

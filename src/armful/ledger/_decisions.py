@@ -211,9 +211,9 @@ class _Batch:
     def _problem(self, number: int, arm: str, reward: float) -> tuple[type[LedgerError], str] | None:
         round_id, is_chosen, _ = self.known.get((number, arm), (None, False, None))
         if round_id is None:
-            return UnknownRoundError, f"there is no round {number}"
+            return UnknownRoundError, f"there is no decision {number}"
         if not is_chosen:
-            return NotChosenError, f"{arm!r} was not chosen in round {number}"
+            return NotChosenError, f"{arm!r} was not chosen in decision {number}"
         if not isinstance(reward, float | int) or not math.isfinite(reward):
             return LedgerError, f"rewards must be finite, got {reward!r}"
         return None

@@ -28,6 +28,10 @@ def http_options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
     """Return the options of an HTTP client: no redirects and no proxies of the environment, so that no key leaks."""
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"url is the address of a service, like http://127.0.0.1:8000, got {url!r}")
+    if key is not None and not (key.isascii() and key.isprintable() and key and " " not in key):
+        raise ValueError(
+            "key is what `armful key create` printed, in one line without spaces; leave it out without keys"
+        )
     headers = {"user-agent": f"armful/{__version__}", "content-type": "application/json"}
     if key is not None:
         headers["authorization"] = f"Bearer {key}"
