@@ -7,6 +7,7 @@ _PEOPLE = ("customer", "client", "user", "person", "member", "account", "contact
 _ITEMS = (
     *("arm", "item", "product", "article", "sku", "ad", "creative", "banner", "offer", "content", "video", "movie"),
     *("song", "track", "document", "doc", "page", "listing", "post", "news", "story", "recipe", "option", "variant"),
+    *("film", "book", "episode", "podcast", "course", "hotel", "restaurant", "job", "coupon", "headline", "image"),
 )
 _PLACES = {"position", "rank", "slot", "place", "index"}
 _TIMES = {"time", "timestamp", "ts", "datetime", "date", "hour", "minute"}
@@ -59,7 +60,7 @@ def item_score(name: str) -> int:
 
     Examples
     --------
-    >>> item_score("item_id"), item_score("id"), item_score("sku"), item_score("user_id"), item_score("price")
+    >>> item_score("film_id"), item_score("id"), item_score("sku"), item_score("user_id"), item_score("price")
     (4, 3, 2, 0, 0)
     """
     words = tokens(name)
