@@ -120,6 +120,16 @@ def test_the_guard_is_asked_before_data_are_sent_and_not_for_pages(path):
     assert source.reads == 0
 
 
+def test_a_stream_ends_when_the_guard_no_longer_lets_its_reader_in():
+    answers = iter([None, None, Response(status_code=503), None, Response(status_code=401)])
+
+    async def guard(request):
+        return next(answers)
+
+    events = Client(Feed(MadeSource(), every=0), guard=guard).get("/dashboard/events").text.split("\n\n")
+    assert [event.partition("\n")[0] for event in events] == ["event: update", "event: alive", "event: alive", ""]
+
+
 def test_a_store_that_cannot_be_read_is_a_sentence():
     source = MadeSource()
     source.trouble = "the disk is gone"

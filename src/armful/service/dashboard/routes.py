@@ -68,7 +68,8 @@ def routes(source: Source | Feed, *, guard: Guard | None = None, api: bool = Tru
         if feed.is_full:
             return problem(503, "Too many dashboards", "Too many dashboards are open: close one, or try again later.")
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(_stream(feed, name), media_type="text/event-stream", headers=headers)
+        stream = _stream(feed, name, lambda: _is_refused(guard, request))
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
     async def files(request: Request) -> Response:
         found = await run_in_threadpool(static_file, request.path_params["name"])
@@ -122,8 +123,16 @@ async def _campaign_of(request: Request, feed: Feed) -> str | Response:
     return wanted if wanted in names else problem(404, "No such campaign", f"The store has no campaign {wanted!r}.")
 
 
-async def _stream(feed: Feed, campaign: str) -> AsyncIterator[str]:
+async def _is_refused(guard: Guard | None, request: Request) -> bool:
+    """Return whether who was let in would be sent away now: their key was revoked or has expired."""
+    refused = None if guard is None else await guard(request)
+    return refused is not None and refused.status_code in (401, 403)
+
+
+async def _stream(feed: Feed, campaign: str, is_refused: Callable[[], Awaitable[bool]]) -> AsyncIterator[str]:
     async for changed in feed.changes(campaign):
+        if await is_refused():
+            return
         now = json.dumps(datetime.now(UTC).isoformat())
         if isinstance(changed, Exception):
             detail = json.dumps(sentence_of(changed))
