@@ -169,7 +169,7 @@ export function explorationChart({ series: all, kind }, seconds) {
         mode: series.length > MOST_MARKERS ? "lines" : "lines+markers", fill: "tozeroy", fillcolor: colours["accent-soft"],
         line: { color: colours.accent, width: 2 }, marker: { color: colours.accent, size: 6 }, hovertemplate: "%{x|%-d %b %H:%M}: %{y:.1%}<extra></extra>",
       }],
-      layout: layoutOf(colours, narrow, { x: { type: "date", fixedrange: false }, y: { tickformat: ".0%", rangemode: "tozero" }, height: 280, left: 44 }),
+      layout: layoutOf(colours, narrow, { x: { type: "date", fixedrange: false }, y: { tickformat: ".1~%", rangemode: "tozero" }, height: 280, left: 44 }),
       label: "Area chart: share of exploration over time. The table below has the numbers.",
     };
   };
@@ -215,7 +215,7 @@ export function quotaChart({ quotas }) {
         type: "bar", orientation: "h", x: some.map((each) => each.share), y: names, marker: { color: colours.accent }, width: 0.6,
         customdata: some.map((each) => each.n), hovertemplate: "%{y}: %{x:.1%}, %{customdata:,} arms<extra></extra>",
       }, bound("at_least", "at least"), bound("at_most", "at most")],
-      layout: byName(layoutOf(colours, narrow, { x: { tickformat: ".0%", rangemode: "tozero", showgrid: true } }), some.length, 230),
+      layout: byName(layoutOf(colours, narrow, { x: { tickformat: ".1~%", rangemode: "tozero", showgrid: true } }), some.length, 230),
       label: "Bar chart: share of each group among the chosen arms. The table below has the numbers.",
     };
   };
@@ -227,7 +227,7 @@ export function positionChart({ positions }) {
       type: "bar", x: positions.map((each) => each.position), y: positions.map((each) => each.weight), marker: { color: colours.accent }, width: 0.6,
       hovertemplate: "position %{x}: %{y:.0%}<extra></extra>",
     }],
-    layout: layoutOf(colours, narrow, { x: { title: "position", dtick: positions.length > 12 ? null : 1 }, y: { tickformat: ".0%", rangemode: "tozero" }, height: 280, left: 44 }),
+    layout: layoutOf(colours, narrow, { x: { title: "position", dtick: positions.length > 12 ? null : 1 }, y: { tickformat: ".1~%", rangemode: "tozero" }, height: 280, left: 44 }),
     label: "Bar chart: examination weight of each position. The table below has the numbers.",
   });
 }
