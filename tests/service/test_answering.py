@@ -187,6 +187,12 @@ def test_lines_of_requests_come_in_order_and_before_what_follows(folder):
     assert named == ["r0", "r1", "r2", "r3", "r4", "between", "last"]
 
 
+def test_a_long_path_does_not_make_a_long_line(folder, caplog):
+    with caplog.at_level(logging.INFO, "armful"), serving(folder) as service:
+        service.get("/" + "a" * 5000)
+    assert max(len(JsonFormatter().format(record)) for record in caplog.records) < 1000
+
+
 def test_requests_are_not_logged_if_told_so(folder, caplog):
     with caplog.at_level(logging.INFO, "armful"), serving(folder, access_log=False) as service:
         service.get("/healthz")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from armful.service._worker import Worker
 
 JSON = b"application/json"
+LONGEST_LOGGED = 200
+"""Characters of a path that are logged."""
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 Body = TypeVar("Body")
 Headers = dict[bytes, bytes]
@@ -211,7 +213,7 @@ class Requests:
                 {
                     "request_id": scope["armful.request"],
                     "method": scope["method"],
-                    "path": scope["path"],
+                    "path": scope["path"][:LONGEST_LOGGED],
                     "status": status,
                     "ms": round(seconds * 1000, 3),
                     "caller": scope.get("armful.caller"),
