@@ -352,10 +352,10 @@ def test_ready_features_are_used_as_they_are():
     encoder = Encoder.of(made(READY), None)
     arms = [
         Arm("a", None, [1.0, 2, 0.25]),
-        Arm("b", {"region": "north"}, [0.0, -1.0, 1e30]),
+        Arm("b", {"region": "north"}, [0.0, -1.0, 1e6]),
         Arm("c", {"y": 5, "x": 4.0, "z": True, "region": None}),
     ]
-    expected = np.array([[1.0, 2.0, 0.25], [0.0, -1.0, 1e30], [4.0, 5.0, 1.0]], dtype=np.float32)
+    expected = np.array([[1.0, 2.0, 0.25], [0.0, -1.0, 1e6], [4.0, 5.0, 1.0]], dtype=np.float32)
     np.testing.assert_array_equal(encoder.encode(arms, None), expected)
     assert encoder.names == ["x", "y", "z"]
     assert encoder.groups("region", arms) == ["(none)", "north", "(none)"]
@@ -370,28 +370,31 @@ def test_ready_features_are_used_as_they_are():
         (Arm("b"), "candidate 'b' has no features, and is not registered"),
         (
             Arm("b", None, [1.0, math.nan, 1.0]),
-            "candidate 'b': feature 'y' must be a finite number of at most 1e+30, got nan",
+            "candidate 'b': feature 'y' must be a finite number of at most 1,000,000, got nan",
         ),
         (
-            Arm("b", None, [1.0, 1e31, 1.0]),
-            "candidate 'b': feature 'y' must be a finite number of at most 1e+30, got 1e+31",
+            Arm("b", None, [1.0, 1e7, 1.0]),
+            "candidate 'b': feature 'y' must be a finite number of at most 1,000,000, got 10000000.0",
         ),
-        (Arm("b", None, [1.0, 10**400, 1.0]), "candidate 'b': feature 'y' must be a finite number of at most 1e+30"),
+        (
+            Arm("b", None, [1.0, 10**400, 1.0]),
+            "candidate 'b': feature 'y' must be a finite number of at most 1,000,000",
+        ),
         (
             Arm("b", None, [1.0, "2", 1.0]),
-            "candidate 'b': feature 'y' must be a finite number of at most 1e+30, got the text '2'",
+            "candidate 'b': feature 'y' must be a finite number of at most 1,000,000, got the text '2'",
         ),
         (
             Arm("b", None, [1.0, None, 1.0]),
-            "candidate 'b': feature 'y' must be a finite number of at most 1e+30, got null",
+            "candidate 'b': feature 'y' must be a finite number of at most 1,000,000, got null",
         ),
         (
             Arm("b", None, [1.0, [2.0], 1.0]),
-            "candidate 'b': feature 'y' must be a finite number of at most 1e+30, got a list",
+            "candidate 'b': feature 'y' must be a finite number of at most 1,000,000, got a list",
         ),
         (
             Arm("b", {"x": 1.0, "y": 2.0}),
-            "candidate 'b': feature 'z' must be a finite number of at most 1e+30, got null",
+            "candidate 'b': feature 'z' must be a finite number of at most 1,000,000, got null",
         ),
         (Arm("b", {"x": 1.0}, [1.0] * 3), "candidate 'b' has 'x' as a column and in features: leave one out"),
         (Arm("b", {"q": 1.0}, [1.0] * 3), "candidate 'b': column 'q' is not known; if it is no feature, put it into"),
