@@ -142,7 +142,7 @@ class CampaignView:
             if frozen_recipe(self.ledger, self.settings) is None:
                 return
             decisions = self._decisions(now)
-            yield from (as_record(decisions, index, now) for index in sorted(decisions.segments))
+            yield from (as_record(decisions, index, now) for index in decisions.segments.indices())
             return
         for info in self.ledger.rounds():
             yield read_round(self.ledger, self.settings, info, now)

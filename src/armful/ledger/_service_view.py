@@ -102,11 +102,20 @@ class ServiceView(LedgerView):
         with self._store.reading() as connection:
             return [as_model(row) for row in connection.execute(query)]
 
-    def segments(self) -> dict[tuple[int, int], tuple[int, bytes]]:
-        """Return position and state of each snapshot, by its first and last round."""
+    def segments(self, first: int = 1, last: int | None = None) -> dict[tuple[int, int], tuple[int, bytes]]:
+        """Return position and state of each snapshot, by its first and last round.
+
+        Parameters
+        ----------
+        first, last : int, optional
+            Only of those that begin at `first` or later and end at `last` or earlier.
+        """
         columns = (snapshots.c.first_round, snapshots.c.last_round, snapshots.c.position, snapshots.c.state)
+        query = select(*columns).where(snapshots.c.campaign_id == self._id, snapshots.c.first_round >= first)
+        if last is not None:
+            query = query.where(snapshots.c.last_round <= last)
         with self._store.reading() as connection:
-            rows = connection.execute(select(*columns).where(snapshots.c.campaign_id == self._id)).all()
+            rows = connection.execute(query).all()
         return {(first, last): (position, bytes(state)) for first, last, position, state in rows}
 
     # -- arms and keys -------------------------------------------------------------------------------

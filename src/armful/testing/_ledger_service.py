@@ -99,6 +99,8 @@ class LedgerService(LedgerRefusals):
             other.write_segments({(1, 3): b"other"}, 7)
             ledger.write_segments({}, 0)
             assert ledger.segments() == {(1, 3): (0, b"\0a"), (4, 5): (0, b"b")}
+            assert ledger.segments(2) == ledger.segments(4, 5) == {(4, 5): (0, b"b")}
+            assert ledger.segments(1, 4) == {(1, 3): (0, b"\0a")}
             assert ledger.snapshot(4, 5) == (0, b"b")
             ledger.write_segments({(4, 6): b"grown"}, 0)
             assert ledger.segments() == {(1, 3): (0, b"\0a"), (4, 6): (0, b"grown")}

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from armful import LedgerError
-from armful.campaigns.decisions import DecisionFold, _segments, fold
+from armful.campaigns.decisions import DecisionFold, _groups, _segments, fold
+from armful.campaigns.decisions.summary import summary
 from armful.campaigns.rounds._fold import fold as fold_rounds
 from armful.campaigns.rounds._fold import pending_features
-from armful.ledger import Ledger
+from armful.ledger import Ledger, ModelInfo
 from tests.campaigns.decisions.made import (
     NOON,
     D,
@@ -37,6 +38,9 @@ RULES = {
 @pytest.fixture(autouse=True)
 def small_segments(monkeypatch):
     monkeypatch.setattr(_segments, "SIZE", 4)
+    monkeypatch.setattr(_groups, "SIZE", 4)
+    monkeypatch.setattr(_groups, "GROUP", 2)
+    monkeypatch.setattr(_groups, "MOST_RECENT", 1)
     monkeypatch.setattr(fold, "SIZE", 4)
     monkeypatch.setattr(fold, "MOST_DEFERRED", 1)
 
@@ -291,3 +295,112 @@ def test_with_examination_weights_a_reward_is_that_of_what_was_looked_at(tmp_pat
     assert np.allclose(folded.state.b, expected.b)
     assert np.isclose(folded.state.residual, expected.residual)
     assert folded.state.n == 36
+
+
+def closed_history(tmp_path, n, settings):
+    """Return a ledger with n closed decisions, of which the last is 1 hour old, and a fold of them."""
+    ledger = Reads(opened(tmp_path, settings))
+    rng = np.random.default_rng(3)
+    units = [f"user {i % 7}" for i in range(n)]
+    shares = [["chosen", "explored", "holdout"], ["chosen"] * 3]
+    made = [
+        decision(rng, NOON, unit=units[i], ids=[i, 100 + i, 200 + i], shares=shares[i % 2], groups=["a", "b", "a"])
+        for i in range(n)
+    ]
+    ledger.add_decisions(made)
+    for number in range(1, n + 1):
+        reward(ledger, number, f"arm {number - 1}", float(rng.random()), NOON)
+    folded = DecisionFold(ledger, settings, D)
+    folded.update(NOON + timedelta(hours=1))
+    ledger.taken()
+    return ledger, folded
+
+
+def assert_is_the_fold_by_rounds(folded, now=NOON + timedelta(hours=1)):
+    empty = folded.settings.policy.make(D, 0).state.empty()
+    assert_close(folded.state, fold_rounds(folded.ledger, folded.settings, empty, now).state)
+
+
+def test_closed_segments_are_merged_in_groups_and_dropped(tmp_path):
+    ledger, folded = closed_history(tmp_path, 24, made_settings(learning="discount = 0.9"))
+    assert (sorted(folded.segments.single), sorted(folded.segments.groups)) == ([4, 5], [0, 1])
+    assert folded.segments.indices() == folded.segments.closed_indices() == list(range(6))
+    assert_is_the_fold_by_rounds(folded)
+    ledger.add_decisions([decision(np.random.default_rng(0), NOON) for _ in range(4)])
+    folded.update(NOON + timedelta(hours=1))
+    assert (sorted(folded.segments.single), sorted(folded.segments.groups)) == ([6], [0, 1, 2])
+    resumed = DecisionFold(ledger, folded.settings, D)
+    ledger.taken()
+    resumed.update(NOON + timedelta(hours=1))
+    assert (ledger.taken(), sorted(resumed.segments.groups)) == ([], [0, 1, 2])
+    assert_is_the_fold_by_rounds(resumed)
+
+
+def test_a_correction_in_a_group_reads_one_segment(tmp_path):
+    later = NOON + timedelta(hours=1)
+    ledger, folded = closed_history(tmp_path, 24, made_settings(learning="discount = 0.9"))
+    reward(ledger, 6, "arm 5", 0.875, later)
+    assert folded.update(later)
+    assert ledger.taken() == [(5, 8)]
+    assert (sorted(folded.segments.single), sorted(folded.segments.groups)) == ([4, 5], [0, 1])
+    assert_is_the_fold_by_rounds(folded)
+    ledger.forget(["user 3"])
+    assert folded.update(later)
+    assert sorted(folded.segments.groups) == [0, 1]
+    assert_is_the_fold_by_rounds(folded)
+
+
+def test_segments_of_a_group_that_others_wrote_are_made_anew(tmp_path):
+    """Of two processes that fold at once, one may save a segment as it was before a reward that the other has."""
+    later = NOON + timedelta(hours=1)
+    ledger, folded = closed_history(tmp_path, 24, made_settings())
+    before = ledger.segments()
+    reward(ledger, 2, "arm 1", 0.875, later)
+    folded.update(later)
+    ledger.write_segments({span: data for span, (_, data) in before.items()}, ledger.position())
+    reward(ledger, 6, "arm 5", 0.875, later)
+    ledger.taken()
+    folded.update(later)
+    assert ledger.taken() == [(1, 4), (5, 8)]
+    assert_is_the_fold_by_rounds(folded)
+
+
+def test_a_clock_that_is_set_back_opens_groups(tmp_path):
+    ledger, folded = closed_history(tmp_path, 24, made_settings())
+    assert folded.update(NOON + timedelta(minutes=10))
+    assert not folded.segments.groups
+    assert folded.state.n == 0
+    assert folded.update(NOON + timedelta(hours=1))
+    assert sorted(folded.segments.groups) == [0, 1]
+    assert_is_the_fold_by_rounds(folded)
+    ledger._ledger.close()
+
+
+def test_the_summary_of_groups_is_that_of_their_segments(tmp_path, monkeypatch):
+    monkeypatch.setattr("armful.campaigns.decisions._series.MOST_POINTS", 3)
+    ledger, folded = closed_history(tmp_path, 45, made_settings())
+    assert {group.sums.counts.per_row for group in folded.segments.groups.values()} == {2}
+    info = ModelInfo(
+        version=1,
+        position=0,
+        closed_until=NOON,
+        last_round=45,
+        made_at=NOON,
+        checked_at=NOON,
+        n_observations=1.0,
+    )
+    found = summary(folded, info, [])
+    monkeypatch.setattr(_groups, "MOST_RECENT", 99)
+    plain = DecisionFold(ledger, folded.settings, D)
+    plain.update(NOON + timedelta(hours=1))
+    assert not plain.segments.groups
+    expected = summary(plain, info, [])
+    assert len(found["series"]) == 3
+    for one, other in zip(flat(found), flat(expected), strict=True):
+        assert one == (pytest.approx(other, rel=1e-9, abs=1e-12) if isinstance(other, float) else other)
+
+
+def flat(value):
+    if isinstance(value, dict):
+        return [each for key, inner in value.items() for each in (key, *flat(inner))]
+    return [each for inner in value for each in flat(inner)] if isinstance(value, list) else [value]

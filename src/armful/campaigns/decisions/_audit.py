@@ -38,7 +38,7 @@ _REPAIRS = {
 @blas_at_one_thread()
 def audit_decisions(fold: DecisionFold, policy: Policy, now: datetime) -> list[Finding]:
     """Return what some closed decisions say about each assumption; it reads them from the ledger."""
-    closed = [index for index in sorted(fold.segments) if fold.segments[index].last_close > 0]
+    closed = fold.segments.closed_indices()
     places = np.unique(np.linspace(0, len(closed) - 1, min(MOST_SEGMENTS, len(closed))).round().astype(int))
     records = [as_record(fold, closed[place], now) for place in places.tolist()] if closed else []
     without_shock = replace(fold.settings, learning=replace(fold.settings.learning, shock=0.0))

@@ -1,7 +1,8 @@
 """What the summary of a campaign needs of a segment: counts and sums, nothing of any single decision."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -34,6 +35,8 @@ COLUMNS = (
     "last_at",
     *(f"{share}_{name}" for share in SHARES for name in SUMS),
 )
+EXTREMES = {"largest": np.maximum, "first_at": np.minimum, "last_at": np.maximum}
+"""Columns that are not sums."""
 
 N_PLACES = 100
 """Places of a slate that are counted; those beyond count for the last."""
@@ -42,45 +45,81 @@ N_CLUSTERS = 128
 """Units are put into so many clusters at random, for the variance of the lift: so its size does not grow."""
 
 MOST_GROUPS = 200
-"""Groups of a quota that are counted."""
+"""Groups of a quota that are counted, the largest."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Counts:
-    """Counts and sums over the decisions of a segment.
+    """Counts and sums over the decisions of a segment, or of several.
 
     Attributes
     ----------
-    buckets : ndarray of shape (n_buckets, len(COLUMNS))
-        For each `BUCKET` decisions; the means of shares are of closed decisions alone.
+    buckets : ndarray of shape (n_rows, len(COLUMNS))
+        For each `per_row` buckets of `BUCKET` decisions; the means of shares are of closed decisions alone.
+    per_row : int
     places : ndarray of shape (n_places, 5)
         For each place: number and sum of known rewards, and number, sum and sum of squares of explored arms alone.
+    compared : ndarray of shape (5,)
+        The number of segments in which holdout and others have two known rewards each, and over these segments the
+        sums of their numbers of rewards and of their mean rewards: of the holdout, and of the others.
     clusters : ndarray of shape (2, N_CLUSTERS)
-        The sums of rewards minus their mean in each cluster of units: of the holdout, and of the others.
+        Over the same segments what each cluster of units adds to the error of these means.
     seen : ndarray of bool, shape (2, N_CLUSTERS)
-        Which clusters have known rewards.
+        Which clusters have known rewards there.
     groups : mapping of str to mapping of str to int
         For each quota the number of arms in each group.
     """
 
     buckets: FloatArray
     places: FloatArray
+    compared: FloatArray
     clusters: FloatArray
     seen: NDArray[np.bool_]
     groups: Mapping[str, Mapping[str, int]]
+    per_row: int = 1
 
     @classmethod
     def of(cls, rows: DecisionRows) -> Self:
         """Return the counts of a block."""
         known = np.flatnonzero(rows.closed & np.isfinite(rows.rewards) & (rows.block.shares != "no-contact"))
-        clusters, seen = _clusters(rows, known)
+        compared, clusters, seen = _clusters(rows, known)
         return cls(
             buckets=_buckets(rows, known),
             places=_places(rows, known),
+            compared=compared,
             clusters=clusters,
             seen=seen,
             groups=_groups(rows),
         )
+
+    @classmethod
+    def merged(cls, parts: Sequence[Self]) -> Self:
+        """Return the counts of consecutive segments together; each but the last has whole buckets."""
+        groups: dict[str, Counter[str]] = {}
+        for part in parts:
+            for column, counted in part.groups.items():
+                groups.setdefault(column, Counter()).update(counted)
+        return cls(
+            buckets=np.concatenate([part.buckets for part in parts]),
+            places=sum_of_places([part.places for part in parts]),
+            compared=np.sum([part.compared for part in parts], axis=0),
+            clusters=np.sum([part.clusters for part in parts], axis=0),
+            seen=np.any([part.seen for part in parts], axis=0),
+            groups={column: dict(counted.most_common(MOST_GROUPS)) for column, counted in groups.items()},
+        )
+
+    @property
+    def n_buckets(self) -> int:
+        """How many buckets there are, at most."""
+        return len(self.buckets) * self.per_row
+
+    def coarse(self, per_row: int) -> Self:
+        """Return the counts with at least so many buckets in a row, or all of them: a power of two."""
+        times = min(per_row, self.n_buckets) // self.per_row
+        if times <= 1:
+            return self
+        begins = np.arange(0, len(self.buckets), times)
+        return replace(self, buckets=summed(self.buckets, begins), per_row=self.per_row * times)
 
     def total(self, name: str) -> float:
         """Return the sum of one column over all buckets."""
@@ -88,16 +127,36 @@ class Counts:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name."""
-        names = ("buckets", "places", "clusters", "seen")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ARRAYS}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], groups: Mapping[str, Mapping[str, int]]) -> Self:
         """Return the counts of what `to_arrays` returned."""
-        counts = cls(groups=groups, **{name: arrays[name] for name in ("buckets", "places", "clusters", "seen")})
+        kept: Mapping[str, Any] = {name: arrays[name] for name in ARRAYS}
+        counts = cls(groups=groups, **kept)
         if counts.buckets.ndim != 2 or counts.buckets.shape[1] != len(COLUMNS) or counts.places.shape[1] != 5:
             raise ValueError("not the counts of a segment")
         return counts
+
+
+ARRAYS = ("buckets", "places", "compared", "clusters", "seen")
+
+
+def summed(buckets: FloatArray, begins: IntArray) -> FloatArray:
+    """Return the rows from each of `begins` to the next as one, `(len(begins), len(COLUMNS))`."""
+    rows: FloatArray = np.add.reduceat(buckets, begins, axis=0)
+    for name, extreme in EXTREMES.items():
+        i = COLUMNS.index(name)
+        rows[:, i] = extreme.reduceat(buckets[:, i], begins)
+    return rows
+
+
+def sum_of_places(each: Sequence[FloatArray]) -> FloatArray:
+    """Return the sum of `Counts.places` of several segments."""
+    total = np.zeros((max((len(part) for part in each), default=0), 5))
+    for part in each:
+        total[: len(part)] += part
+    return total
 
 
 def _buckets(rows: DecisionRows, known: IntArray) -> FloatArray:
@@ -144,21 +203,26 @@ def _places(rows: DecisionRows, known: IntArray) -> FloatArray:
     return np.column_stack(columns).astype(np.float64)
 
 
-def _clusters(rows: DecisionRows, known: IntArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _clusters(rows: DecisionRows, known: IntArray) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """Return `compared`, `clusters` and `seen`: a cluster adds its rewards minus their mean, over their number."""
     block = rows.block
+    compared, sums, seen = np.zeros(5), np.zeros((2, N_CLUSTERS)), np.zeros((2, N_CLUSTERS), dtype=bool)
+    holdout = block.shares[known] == "holdout"
+    if min(holdout.sum(), (~holdout).sum()) < 2:
+        return compared, sums, seen
     names = [
         str(number) if unit is None else f"u{unit}" for number, unit in zip(block.numbers, block.units, strict=True)
     ]
     cluster = (hashes(names, "clusters of units") % np.uint64(N_CLUSTERS)).astype(np.int64)[block.of_round]
-    sums, seen = np.zeros((2, N_CLUSTERS)), np.zeros((2, N_CLUSTERS), dtype=bool)
-    holdout = block.shares[known] == "holdout"
+    compared[0] = 1
     for share, inside in enumerate((holdout, ~holdout)):
         here = known[inside]
-        if here.size:
-            rewards = rows.rewards[here]
-            sums[share] = np.bincount(cluster[here], weights=rewards - rewards.mean(), minlength=N_CLUSTERS)
-            seen[share, cluster[here]] = True
-    return sums, seen
+        rewards, n, mean = rows.rewards[here], here.size, rows.rewards[here].mean()
+        compared[1 + share], compared[3 + share] = n, mean
+        scale = np.sqrt(n / (n - 1)) / n
+        sums[share] = scale * np.bincount(cluster[here], weights=rewards - mean, minlength=N_CLUSTERS)
+        seen[share, cluster[here]] = True
+    return compared, sums, seen
 
 
 def _groups(rows: DecisionRows) -> dict[str, dict[str, int]]:

@@ -31,27 +31,22 @@ def decision_lift(segments: Iterable[Segment], unit: str) -> Lift | None:
 
 def _moments(segments: Iterable[Segment]) -> Iterator[Moments]:
     """Yield the moments after each segment in which both shares have at least two known rewards."""
-    n_rounds, counts, totals = 0, np.zeros(2), np.zeros(2)
-    sums, seen = np.zeros((2, N_CLUSTERS)), np.zeros((2, N_CLUSTERS), dtype=bool)
+    compared, sums, seen = np.zeros(5), np.zeros((2, N_CLUSTERS)), np.zeros((2, N_CLUSTERS), dtype=bool)
     for segment in segments:
         of = segment.counts
-        sizes = np.array([of.total("holdout_n"), of.total("chosen_n") + of.total("explored_n")])
-        if sizes.min() < 2:
+        if not of.compared[0]:
             continue
-        rewards = np.array([of.total("holdout_sum"), of.total("chosen_sum") + of.total("explored_sum")])
-        n_rounds += 1
-        counts, totals = counts + sizes, totals + rewards / sizes
-        sums += np.sqrt(sizes / (sizes - 1))[:, None] / sizes[:, None] * of.clusters
-        seen |= of.seen
+        compared, sums, seen = compared + of.compared, sums + of.clusters, seen | of.seen
+        n_segments, n_others, n_treated, others, treated = compared.tolist()
         yield Moments(
             last_round=segment.last,
-            n_rounds=n_rounds,
-            n_treated=int(counts[1]),
-            n_others=int(counts[0]),
+            n_rounds=int(n_segments),
+            n_treated=int(n_treated),
+            n_others=int(n_others),
             treated_people=int(seen[1].sum()),
             other_people=int(seen[0].sum()),
-            mean1=float(totals[1]),
-            mean0=float(totals[0]),
+            mean1=treated,
+            mean0=others,
             control=0.0,
             control_error=0.0,
             uu=float(sums[1] @ sums[1]),

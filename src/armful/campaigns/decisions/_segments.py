@@ -1,6 +1,7 @@
 """Segments: the sums over consecutive decisions that are made anew when one of these changes."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from armful.model._qr import stacked_root
 SIZE = 512
 """Decisions in a segment: a late reward makes so many anew, and so few sums are added for a million decisions."""
 
-KIND, LAYOUT = "segment of decisions", 1
+KIND, LAYOUT = "segment of decisions", 2
 BEYOND = 2**62
 
 
@@ -120,6 +121,23 @@ class Segment:
             counts=Counts.of(rows),
         )
 
+    @classmethod
+    def merged(cls, segments: Sequence[Self], learning: Learning) -> Self:
+        """Return consecutive segments as one, in which all windows have closed."""
+        empty, last = learning.empty, segments[-1].last
+        root, n = summed(empty._sum.root, segments, learning)
+        return cls(
+            first=segments[0].first,
+            last=last,
+            next_close=BEYOND,
+            last_close=max(segment.last_close for segment in segments),
+            root=root,
+            n=n,
+            pending=segments[0].pending[:0],
+            closes=segments[0].closes[:0],
+            counts=Counts.merged([segment.counts for segment in segments]),
+        )
+
     def is_as_of(self, now: int) -> bool:
         """Return whether the same windows are closed at a time in microseconds."""
         return self.last_close <= now < self.next_close
@@ -153,6 +171,17 @@ class Segment:
             )
         except (FileFormatError, KeyError, TypeError, ValueError):
             return None
+
+
+def summed(root: FloatArray, segments: Sequence[Segment], learning: Learning) -> tuple[FloatArray, float]:
+    """Return the root of a sum and of all segments, discounted to the last decision, and the sum of their weights."""
+    n = 0.0
+    for segment in segments:
+        weight = learning.settings.learning.discount ** (segments[-1].last - segment.last)
+        if segment.n and weight:
+            root = stacked_root(root, math.sqrt(weight) * segment.root, triangle=True)
+            n += weight * segment.n
+    return root, n
 
 
 def weights_of(data: bytes) -> FloatArray | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armful.campaigns.decisions._counts import COLUMNS, SHARES, SUMS
+from armful.campaigns.decisions._counts import COLUMNS, SHARES, SUMS, summed
 from armful.campaigns.decisions._segments import Segment
 from armful.checks import FloatArray
 
@@ -18,13 +18,16 @@ def series(segments: list[Segment]) -> list[dict[str, Any]]:
     """Return at most `MOST_POINTS` points of equally many decisions each, the last perhaps of fewer."""
     if not segments:
         return []
-    buckets = np.concatenate([segment.counts.buckets for segment in segments])
-    begins = np.arange(0, len(buckets), max(1, math.ceil(len(buckets) / MOST_POINTS)))
-    sums = np.add.reduceat(buckets, begins, axis=0)
-    for name, ufunc in (("first_at", np.minimum), ("last_at", np.maximum)):
-        i = COLUMNS.index(name)
-        sums[:, i] = ufunc.reduceat(buckets[:, i], begins)
+    each = [segment.counts for segment in segments]
+    widths = np.concatenate([np.full(len(counts.buckets), counts.per_row) for counts in each])
+    point = (np.cumsum(widths) - widths) // buckets_of_a_point(int(widths.sum()))
+    sums = summed(np.concatenate([counts.buckets for counts in each]), np.flatnonzero(np.diff(point, prepend=-1)))
     return [_point(dict(zip(COLUMNS, row, strict=True))) for row in sums.tolist()]
+
+
+def buckets_of_a_point(n_buckets: int) -> int:
+    """Return how many buckets a point of the series has: a power of two, so that points seldom change."""
+    return 1 << max(0, math.ceil(n_buckets / MOST_POINTS) - 1).bit_length()
 
 
 def mean_of(totals: dict[str, float], share: str) -> dict[str, float | None] | None:

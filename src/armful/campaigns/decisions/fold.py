@@ -1,17 +1,19 @@
 """`DecisionFold`: the model of a service's decisions, kept up to date segment by segment."""
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Self
 
 import numpy as np
 
 from armful.campaigns.audit import Finding
+from armful.campaigns.decisions._counts import sum_of_places
+from armful.campaigns.decisions._groups import Segments, group_of, members
 from armful.campaigns.decisions._rows import microseconds
-from armful.campaigns.decisions._segments import SIZE, Learning, Segment, index_of, weights_of
+from armful.campaigns.decisions._segments import SIZE, Learning, Segment, index_of, summed, weights_of
 from armful.campaigns.decisions.positions import estimated_weights
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.settings import ServiceSettings, Settings
@@ -21,6 +23,9 @@ from armful.ledger import Ledger
 from armful.model import RidgeState
 from armful.model._qr import stacked_root
 from armful.scan._threads import blas_at_one_thread
+
+MOST_UNSAVED = 64
+"""Segments that are made before they are saved, in one transaction."""
 
 MOST_DEFERRED = 16
 """Segments that are read in one update only because rewards of open decisions came, which change counts alone."""
@@ -34,7 +39,8 @@ class DecisionFold:
     """The sum over all decisions of a campaign, by the rules of `campaign.toml`: window, missing, discount, shock.
 
     Decisions are summed in segments of 512. An update reads those segments in which something has changed, and saves
-    them; a new object resumes from what was saved. The result is that of folding all decisions from nothing, to
+    them; a new object resumes from what was saved. Segments in which all windows have closed are merged in groups of
+    64, and loaded again when one of them changes. The result is that of folding all decisions from nothing, to
     rounding.
 
     Parameters
@@ -56,7 +62,7 @@ class DecisionFold:
         The windows that closed until then are closed in it.
     weights : ndarray of shape (n_places,)
         The examination weight of each place; empty where all places count the same.
-    segments : dict of int to Segment
+    segments : Segments
     unpublished : bool
         Whether something has changed since a model of it was published; who publishes sets it to False.
     findings : list of Finding
@@ -72,7 +78,8 @@ class DecisionFold:
         empty: RidgeState = settings.policy.make(n_features, 0).state.empty()  # type: ignore[assignment]
         self.position, self.last_round = 0, 0
         self.closed_until = datetime.fromtimestamp(0, UTC)
-        self.segments: dict[int, Segment] = {}
+        self.segments = Segments(ledger)
+        self._state: RidgeState | None = None
         self._positions = (settings.service or ServiceSettings()).positions
         given = () if self._positions is None or self._positions == "estimate" else self._positions
         self._learning = Learning(settings=settings, empty=empty, weights=np.array(given, dtype=np.float64))
@@ -122,7 +129,7 @@ class DecisionFold:
         at = int(microseconds(now.timestamp()))
         position, last = self.ledger.position(), self.ledger.last_number()
         if not self._resumed:
-            self._resume(position)
+            self._resume(position, last)
         changed = self._changed(position, last, at)
         self._fold(changed, last, at, position)
         if self._reestimate():
@@ -135,13 +142,11 @@ class DecisionFold:
     @property
     def state(self) -> RidgeState:
         """What has been learned."""
-        empty, discount = self._learning.empty, self.settings.learning.discount
-        root, n = empty._sum.root, 0.0
-        for segment in self.in_order():
-            weight = discount ** (self._last() - segment.last)
-            root = stacked_root(root, math.sqrt(weight) * segment.root, triangle=True)
-            n += weight * segment.n
-        return empty._with_root(root, np.asarray(n), empty._sources)
+        if self._state is None:
+            empty = self._learning.empty
+            root, n = summed(empty._sum.root, self.in_order(), self._learning)
+            self._state = empty._with_root(root, np.asarray(n), empty._sources)
+        return self._state
 
     @property
     def pending(self) -> FloatArray:
@@ -153,27 +158,44 @@ class DecisionFold:
         return root if root.any() else root[:0]
 
     def in_order(self) -> list[Segment]:
-        """Return the segments, the first decisions first."""
-        return [self.segments[index] for index in sorted(self.segments)]
-
-    def _last(self) -> int:
-        return self.segments[max(self.segments)].last if self.segments else 0
+        """Return the sums of consecutive decisions, the first decisions first."""
+        return self.segments.in_order()
 
     def _fold(self, indices: set[int], last: int, at: int, position: int) -> None:
-        """Make some segments anew, and save them."""
-        saved = {}
-        for index in sorted(indices):
-            block = self.ledger.block(index * SIZE + 1, min((index + 1) * SIZE, last))
-            segment = Segment.of(block, self._learning, at)
-            self.segments[index] = segment
-            saved[segment.first, segment.last] = segment.to_bytes(self._learning)
+        """Make some segments anew, save them, and merge those that do not change any more."""
+        if indices:
+            self._state = None
+        saved: dict[tuple[int, int], bytes] = {}
+        for group, some in groupby(sorted(indices), key=group_of):
+            anew = set(some)
+            if group in self.segments.groups:
+                anew |= self.segments.open(group, self._learning)
+            for index in sorted(anew):
+                block = self.ledger.block(index * SIZE + 1, min((index + 1) * SIZE, last))
+                segment = Segment.of(block, self._learning, at)
+                saved[segment.first, segment.last] = data = segment.to_bytes(self._learning)
+                self.segments.put(index, segment, data)
+            self.segments.merge(group, last, self._learning)
+            if len(saved) >= MOST_UNSAVED:
+                self._save(saved, position)
+                saved = {}
+        self._save(saved, position)
+        for group in sorted({group_of(index) for index in self.segments.single}):
+            self.segments.merge(group, last, self._learning)
+
+    def _save(self, saved: dict[tuple[int, int], bytes], position: int) -> None:
         if saved:
             with suppress(LedgerError):  # it only saves time: the sums hold also where they cannot be written
                 self.ledger.write_segments(saved, position)
 
     def _changed(self, position: int, last: int, at: int) -> set[int]:
         """Return the segments that must be read: new decisions, rewards, erasures, windows that closed or reopened."""
-        needed = {index for index in range(index_of(last) + 1) if not self._holds(index, last, at)}
+        needed: set[int] = set()
+        for group in range(group_of(index_of(last)) + 1):
+            merged = self.segments.groups.get(group)
+            if merged is None or not merged.sums.is_as_of(at):
+                needed |= set() if merged is None else self.segments.open(group, self._learning)
+                needed |= {i for i in members(group) if i <= index_of(last) and not self._holds(i, last, at)}
         if position > self.position:
             numbers = self.ledger.changed_rounds(self.position)
             at_once = self.settings.outcomes.learn_at_once or self.ledger.last_erasure() > self.position
@@ -187,7 +209,7 @@ class DecisionFold:
 
     def _holds(self, index: int, last: int, at: int) -> bool:
         """Return whether a segment has all decisions up to `last`, with the windows closed that are closed now."""
-        segment = self.segments.get(index)
+        segment = self.segments.single.get(index)
         return segment is not None and segment.last == min((index + 1) * SIZE, last) and segment.is_as_of(at)
 
     def _all_open(self, numbers: IntArray) -> set[int]:
@@ -195,27 +217,35 @@ class DecisionFold:
         found: dict[int, bool] = {}
         for number in numbers.tolist():
             index = index_of(number)
-            segment = self.segments.get(index)
+            segment = self.segments.single.get(index)
             is_open = segment is not None and number <= segment.last and segment.is_open(number)
             found[index] = found.get(index, True) and is_open
         return {index for index, all_open in found.items() if all_open}
 
-    def _resume(self, position: int) -> None:
+    def _resume(self, position: int, last: int) -> None:
         """Take over segments that were saved and still hold."""
-        saved = self.ledger.segments()
-        if self._positions == "estimate" and saved:
-            weights = weights_of(max(saved.values(), key=lambda each: each[0])[1])
-            if weights is not None:
-                self._learning = replace(self._learning, weights=weights)
-        newest = self.ledger.last_changes(SIZE) if saved else {}
-        for (first, last), (at_position, data) in sorted(saved.items()):
-            index = index_of(first)
-            if first != index * SIZE + 1 or newest.get(index, 0) > at_position:
-                continue
-            segment = Segment.from_bytes(data, self._learning)
-            if segment is not None and (segment.first, segment.last) == (first, last):
-                self.segments[index] = segment
+        newest = self.ledger.last_changes(SIZE)
+        if self._positions == "estimate":
+            self._resume_weights(last)
+        for group in range(group_of(index_of(last)) + 1):
+            for (first, end), (at_position, data) in sorted(self.segments.saved(group).items()):
+                index = index_of(first)
+                if first != index * SIZE + 1 or newest.get(index, 0) > at_position:
+                    continue
+                segment = Segment.from_bytes(data, self._learning)
+                if segment is not None and (segment.first, segment.last) == (first, end):
+                    self.segments.put(index, segment, data)
+            self.segments.merge(group, last, self._learning)
         self.position, self._resumed = position, True
+
+    def _resume_weights(self, last: int) -> None:
+        """Take over the examination weights with which the last segment that is saved was made."""
+        for group in range(group_of(index_of(last)), -1, -1):
+            for _, (_, data) in sorted(self.segments.saved(group).items(), reverse=True):
+                weights = weights_of(data)
+                if weights is not None:
+                    self._learning = replace(self._learning, weights=weights)
+                    return
 
     def _reestimate(self) -> bool:
         """Estimate the examination weights again if there is much more to go by; return whether they are others."""
@@ -239,11 +269,7 @@ class DecisionFold:
     @property
     def places(self) -> FloatArray:
         """For each place, as in `Counts.places`, over all segments."""
-        each = [segment.counts.places for segment in self.in_order()]
-        total = np.zeros((max((len(part) for part in each), default=0), 5))
-        for part in each:
-            total[: len(part)] += part
-        return total
+        return sum_of_places([segment.counts.places for segment in self.in_order()])
 
 
 def frozen_recipe(ledger: Ledger, settings: Settings) -> FeatureRecipe | None:

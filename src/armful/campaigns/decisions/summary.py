@@ -12,6 +12,7 @@ from armful.campaigns._results import as_json
 from armful.campaigns.audit import Finding
 from armful.campaigns.decisions import _audit, _series
 from armful.campaigns.decisions._counts import COLUMNS
+from armful.campaigns.decisions._groups import MOST_RECENT
 from armful.campaigns.decisions._lift import decision_lift
 from armful.campaigns.decisions.fold import DecisionFold
 from armful.campaigns.lift import Lift
@@ -109,7 +110,7 @@ def suggested_interval(fold: DecisionFold, policy: Policy) -> float | None:
     segments = fold.in_order()
     if not segments:
         return None
-    recent = np.concatenate([segment.counts.buckets for segment in segments[-1 - RECENT_BUCKETS // 8 :]])
+    recent = np.concatenate([segment.counts.buckets for segment in segments[-MOST_RECENT:]])
     recent = recent[-RECENT_BUCKETS:]
     arms, first, last, largest = (COLUMNS.index(name) for name in ("arms", "first_at", "last_at", "largest"))
     seconds = float(recent[:, last].max() - recent[:, first].min())

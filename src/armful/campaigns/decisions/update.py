@@ -92,7 +92,7 @@ def _is_up_to_date(newest: ModelInfo, fold: DecisionFold) -> bool:
 
 def _findings(fold: DecisionFold, now: datetime) -> list[Finding]:
     """Return what the audit finds; what it cannot look at does not keep the model from being published."""
-    n = sum(segment.counts.total(f"{share}_n") for segment in fold.segments.values() for share in SHARES)
+    n = sum(segment.counts.total(f"{share}_n") for segment in fold.in_order() for share in SHARES)
     if n >= AUDIT_AGAIN * max(fold.audited, 1.0):
         fold.audited = n
         try:
