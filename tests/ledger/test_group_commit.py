@@ -1,13 +1,14 @@
 """Many requests in one transaction: what they share, and what happens when the store fails."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sqlalchemy import event
 
 from armful.errors import LedgerError, QueueFullError
-from armful.ledger import Decided, GroupCommit, Ledger, RewardsAdded
+from armful.ledger import Decided, GroupCommit, Ledger, RewardsAdded, group_commit
 from armful.testing._made_decisions import made_decision, new_rewards
 from tests.postgresql import Server
 
@@ -71,6 +72,35 @@ def test_all_that_is_waiting_goes_into_one_transaction(ledger):
     assert found == [*(Decided(number, False) for number in range(2, 32)), found[-1]]
     assert found[-1].counts.new == 1, "a reward for a decision of the same transaction"
     held.group.close()
+
+
+def test_after_several_requests_a_transaction_waits_for_more(ledger, monkeypatch):
+    held, answers, pauses = Held(ledger), Answers(), []
+
+    def pause(seconds):
+        pauses.append(seconds)
+        for _ in range(2):
+            held.group.decide(decision(), answers)
+
+    monkeypatch.setattr(group_commit, "time", SimpleNamespace(sleep=pause))
+    for _ in range(4):
+        held.group.decide(decision(), answers)
+    held.go_on.set()
+    answers.wait(4)
+    held.group.decide(decision(), answers)
+    answers.wait(3)
+    assert (held.sizes, pauses) == ([1, 4, 3], [group_commit.GATHER_SECONDS])
+    held.group.close()
+
+
+def test_one_request_after_another_does_not_wait(ledger, monkeypatch):
+    pauses, answers, group = [], Answers(), GroupCommit(ledger)
+    monkeypatch.setattr(group_commit, "time", SimpleNamespace(sleep=pauses.append))
+    for _ in range(3):
+        group.decide(decision(), answers)
+        answers.wait(1)
+    group.close()
+    assert pauses == []
 
 
 def test_more_than_may_wait_are_refused_and_the_others_written(ledger):

@@ -28,7 +28,7 @@ def accepted_by(surpluses, n=10, *, before=lambda listening: None):
     async def run():
         listening = socket.create_server(("127.0.0.1", 0))
         servers = [
-            Accepting(listening.dup(), lambda name=name: Noting(name), lambda surplus=surplus: surplus)
+            Accepting(listening.dup(), lambda name=name: Noting(name), lambda _, surplus=surplus: surplus)
             for name, surplus in surpluses.items()
         ]
         names = []
@@ -88,6 +88,26 @@ def test_shares_are_compared_with_the_smallest():
     assert shares.of(0, 2) == 2
     assert (shares.of(1, 1), shares.of(2, 4), shares.of(0, 2), shares.of(1, 0)) == (1, 3, 1, 0)
     assert shares.of(1, 7) == 5
+
+
+def test_a_worker_alone_accepts_many_that_come_at_once(monkeypatch):
+    monkeypatch.setattr(_accepting, "POLITE_SECONDS", 600)
+    monkeypatch.setattr(_accepting, "LONGEST_POLITE_SECONDS", 600)
+
+    async def run():
+        listening, shares = socket.create_server(("127.0.0.1", 0)), Shares(1)
+        waiting = [socket.create_connection(listening.getsockname()) for _ in range(20)]
+        server = Accepting(listening, lambda: Noting(b"one"), lambda n_beginning: shares.of(0, n_beginning))
+        async with asyncio.timeout(300):
+            for each in waiting:
+                reader, writer = await asyncio.open_connection(sock=each)
+                assert await reader.read() == b"one"
+                writer.close()
+        server.close()
+        await server.wait_closed()
+        listening.close()
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("n", [1, 5])

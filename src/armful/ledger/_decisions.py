@@ -13,7 +13,7 @@ from armful.ledger._records import SHARES, RewardCounts
 from armful.ledger._schema import chosen, rewards, rounds
 from armful.ledger._writing import aware, check_lengths, check_texts
 
-ROUND_COLUMNS = [
+ROUND_COLUMNS = (
     "id",
     "campaign_id",
     "number",
@@ -24,8 +24,8 @@ ROUND_COLUMNS = [
     "details",
     "unit",
     "model_version",
-]
-CHOSEN_COLUMNS = [
+)
+CHOSEN_COLUMNS = (
     "round_id",
     "arm",
     "position",
@@ -36,7 +36,7 @@ CHOSEN_COLUMNS = [
     "probability",
     "features",
     "groups",
-]
+)
 LARGEST = 2**63 - 1
 SHARE_SET = frozenset(SHARES)
 NUMBERS = frozenset({float, type(None)})
@@ -73,8 +73,8 @@ def write_decisions(
     if new:
         ids = store.new_round_ids(cursor, len(new))
         both = list(zip(ids, new, strict=True))
-        store.insert(cursor, rounds, ROUND_COLUMNS, [(i, campaign_id, number, *row) for i, (number, _, row) in both])
-        store.insert(
+        store.insert_few(cursor, rounds, ROUND_COLUMNS, [(i, campaign_id, number, *row) for i, (number, _, row) in both])
+        store.insert_few(
             cursor, chosen, CHOSEN_COLUMNS, [(i, *arm) for i, (_, decision, _) in both for arm in decision.rows]
         )
     return answers

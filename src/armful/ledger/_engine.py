@@ -111,6 +111,10 @@ class Store(ABC):
     def insert(self, cursor: Any, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Insert many rows, given as the driver takes them; `moment` gives a time so."""
 
+    def insert_few(self, cursor: Any, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Insert as `insert` does, where there are up to some hundreds of rows."""
+        self.insert(cursor, table, columns, rows)
+
     # -- statements of the driver itself ---------------------------------------------------------------
 
     for_update = ""

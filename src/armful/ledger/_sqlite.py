@@ -4,8 +4,10 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,8 @@ PRAGMAS = {
     "cache_size": -131072,  # KiB: the pages of a round of 200,000 people are written once
 }
 WRITES = "armful_writes"
-
+TOGETHER = 10
+"""Rows that one statement inserts: between two statements another thread may run, and then runs for a while."""
 
 KNOWN = """
 SELECT rounds.id, chosen.arm IS NOT NULL, (
@@ -94,6 +97,17 @@ class SqliteStore(Store):
     def _begin_write(self, connection: Connection) -> RootTransaction:
         return connection.execution_options(**{WRITES: True}).begin()
 
+    @contextmanager
+    def writing_rows(self) -> Iterator[Any]:
+        """Give a cursor without a transaction of SQLAlchemy, which would take longer than a few decisions."""
+        with self._explained(), closing(self.engine.raw_connection()) as connection:
+            cursor = connection.cursor()
+            self.check_durable(cursor)
+            begin_immediate(cursor, self._turns, LOCK_SECONDS)
+            yield cursor
+            cursor.execute("COMMIT")
+            cursor.close()
+
     def lock_schema(self, connection: Connection) -> None:
         """Do nothing: a transaction that writes is alone already."""
 
@@ -118,8 +132,15 @@ class SqliteStore(Store):
 
     def insert(self, cursor: Any, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Insert by one statement, prepared once."""
-        marks = ", ".join("?" * len(columns))
-        cursor.executemany(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", rows)
+        cursor.executemany(_insertion(table, tuple(columns)), rows)
+
+    def insert_few(self, cursor: Any, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Insert several rows by each statement."""
+        together = len(rows) - len(rows) % TOGETHER
+        statement = _insertion(table, tuple(columns), TOGETHER)
+        for begin in range(0, together, TOGETHER):
+            cursor.execute(statement, tuple(chain.from_iterable(rows[begin : begin + TOGETHER])))
+        self.insert(cursor, table, columns, rows[together:])
 
     def sql(self, statement: str) -> str:
         """Return the statement as it is."""
@@ -214,6 +235,12 @@ SENTENCES = {
     sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error; nothing was changed",
 }
 """What is said of an error, by the code of SQLite."""
+
+
+@cache
+def _insertion(table: Table, columns: tuple[str, ...], n_rows: int = 1) -> str:
+    marks = f"({', '.join('?' * len(columns))})"
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {', '.join([marks] * n_rows)}"
 
 
 def _set_up(connection: Any, _: Any) -> None:

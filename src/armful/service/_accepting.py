@@ -1,7 +1,7 @@
 """Accepting connections on a socket that several workers share, so that each gets its share of them.
 
 asyncio and uvloop accept all connections that wait: the first worker that wakes up takes them, and keeps those that
-stay open. Here a worker takes one at a time, and one that has more than another lets the other go first for a moment.
+stay open. Here a worker that has more than another lets the other go first for a moment.
 """
 
 import asyncio
@@ -17,6 +17,8 @@ PAUSE_SECONDS = 1.0
 """When no more files can be opened."""
 POLITE_SECONDS, LONGEST_POLITE_SECONDS = 0.002, 0.02
 """How long a worker waits for one that has fewer connections, for each that it has more, and in all."""
+MOST_AT_ONCE = 64
+"""Connections that are set up at a time: those that are open are answered meanwhile."""
 NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -48,11 +50,11 @@ class Accepting:
     make_protocol : callable
         Returns the protocol of a new connection.
     surplus : callable
-        Returns how many connections this worker has more than another.
+        Given how many connections are being set up, returns how many this worker has more than another.
     """
 
     def __init__(
-        self, listening: socket.socket, make_protocol: Callable[[], asyncio.Protocol], surplus: Callable[[], int]
+        self, listening: socket.socket, make_protocol: Callable[[], asyncio.Protocol], surplus: Callable[[int], int]
     ) -> None:
         self._loop = asyncio.get_running_loop()  # one that can watch sockets: not the usual one of Windows
         self._listening, self._make_protocol, self._surplus = listening, make_protocol, surplus
@@ -66,11 +68,11 @@ class Accepting:
             self._loop.add_reader(self._listening, self._look)
 
     def _look(self) -> None:
-        """Accept a connection, or wait whether another worker does."""
-        surplus = self._surplus() + len(self._beginning)
-        if surplus <= 0:
-            self._accept()
-        else:
+        """Accept connections, or wait whether another worker does."""
+        while (surplus := self._surplus(len(self._beginning))) <= 0 and self._accept():
+            if len(self._beginning) >= MOST_AT_ONCE:
+                return
+        if surplus > 0:
             self._loop.remove_reader(self._listening)
             self._loop.call_later(min(surplus * POLITE_SECONDS, LONGEST_POLITE_SECONDS), self._after_waiting)
 
@@ -79,24 +81,26 @@ class Accepting:
             self._watch()
             self._accept()
 
-    def _accept(self) -> None:
+    def _accept(self) -> bool:
+        """Accept a connection, and return whether there was one."""
         try:
             connection, _ = self._listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):  # another worker took it, or it is gone
-            return
+            return False
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise
             LOGGER.error("no connection can be accepted for %g seconds: %s", PAUSE_SECONDS, error.strerror)
             self._loop.remove_reader(self._listening)
             self._loop.call_later(PAUSE_SECONDS, self._watch)
-            return
+            return False
         connection.setblocking(False)
         task: asyncio.Task[object] = self._loop.create_task(
             self._loop.connect_accepted_socket(self._make_protocol, connection)
         )
         self._beginning.add(task)
         task.add_done_callback(self._beginning.discard)
+        return True
 
     def close(self) -> None:
         """Accept no more."""

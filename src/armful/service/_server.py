@@ -21,6 +21,8 @@ HEAD_SECONDS = 10.0
 LARGEST_HEAD = 64 * 1024
 """Bytes of the largest head of a request."""
 KEEP_ALIVE_SECONDS = 30
+GARBAGE = 50_000
+"""Objects after which cycles are looked for: a request makes hundreds, which go without it."""
 GRACE_SECONDS = 20
 """How long a request in flight may take when the service ends."""
 
@@ -113,10 +115,10 @@ class _Server(uvicorn.Server):
         self._surplus()
         return await super().on_tick(counter)
 
-    def _surplus(self) -> int:
+    def _surplus(self, n_beginning: int = 0) -> int:
         """Tell the other workers how many connections there are; return how many more than another has."""
         shares, index = self._share
-        return shares.of(index, len(self.server_state.connections))
+        return shares.of(index, len(self.server_state.connections) + n_beginning)
 
     def _make_protocol(self) -> GuardedProtocol:
         return GuardedProtocol(self.config, self.server_state, self.lifespan.state)
@@ -192,6 +194,7 @@ def run_worker(
         lifeline.fail(one_line(error))
     gc.collect()
     gc.freeze()  # what was imported is not looked through again while requests are answered
+    gc.set_threshold(GARBAGE)
     config = uvicorn.Config(
         app,
         http=GuardedProtocol,
