@@ -73,10 +73,10 @@ def write_decisions(
     if new:
         ids = store.new_round_ids(cursor, len(new))
         both = list(zip(ids, new, strict=True))
-        store.insert_few(cursor, rounds, ROUND_COLUMNS, [(i, campaign_id, number, *row) for i, (number, _, row) in both])
-        store.insert_few(
-            cursor, chosen, CHOSEN_COLUMNS, [(i, *arm) for i, (_, decision, _) in both for arm in decision.rows]
-        )
+        of_rounds = [(i, campaign_id, number, *row) for i, (number, _, row) in both]
+        of_arms = [(i, *arm) for i, (_, decision, _) in both for arm in decision.rows]
+        store.insert_few(cursor, rounds, ROUND_COLUMNS, of_rounds)
+        store.insert_few(cursor, chosen, CHOSEN_COLUMNS, of_arms)
     return answers
 
 

@@ -381,13 +381,7 @@ def test_the_summary_of_groups_is_that_of_their_segments(tmp_path, monkeypatch):
     ledger, folded = closed_history(tmp_path, 45, made_settings())
     assert {group.sums.counts.per_row for group in folded.segments.groups.values()} == {2}
     info = ModelInfo(
-        version=1,
-        position=0,
-        closed_until=NOON,
-        last_round=45,
-        made_at=NOON,
-        checked_at=NOON,
-        n_observations=1.0,
+        version=1, position=0, closed_until=NOON, last_round=45, made_at=NOON, checked_at=NOON, n_observations=1.0
     )
     found = summary(folded, info, [])
     monkeypatch.setattr(_groups, "MOST_RECENT", 99)
