@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -30,7 +31,7 @@ ROUNDING = 2.0**-48
 ALMOST_NOTHING = 5e-324
 """Stands for a weight of 0, which scipy takes for no edge; nothing changes when it is added to a weight."""
 
-Int32Array = NDArray[np.int32]
+SmallArray = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,37 +96,41 @@ def dual_values(graph: Bipartite, weights: FloatArray, chosen: IntArray) -> tupl
 
     They do if `u + v >= weight` on every edge, with equality on those of the matching, and where rows and columns may
     be left out u and v are not negative, and 0 if unmatched. The least v are the lengths of the longest alternating
-    paths to each column, found by policy iteration (Howard 1960): each column has the last edge of its path, all
-    paths are summed by pointer doubling, and better last edges replace worse. It takes far fewer rounds than raising v
-    edge by edge. None if there are no such values: then the matching is not the best.
+    paths to each column, found by modified policy iteration (Howard 1960, Puterman and Shin 1978): each column has the
+    last edge of its path, the ends of all paths are summed by pointer doubling, and better last edges replace worse. It
+    takes far fewer rounds than raising v edge by edge. None if there are none: then the matching is not the best.
     """
-    unmatched = graph.n_columns  # where all paths begin
+    unmatched, no_edge = graph.n_columns, graph.row.size  # where all paths begin, and the last edge of an empty one
+    rows = graph.row.take(chosen)
     matched, owned = np.zeros(graph.n_rows), np.full(graph.n_rows, unmatched)
-    matched[graph.row[chosen]], owned[graph.row[chosen]] = weights[chosen], graph.column[chosen]
-    gain, source, target = weights - matched[graph.row], owned[graph.row], graph.column
-    surely_gained = gain - ROUNDING * np.abs(gain)
-    v, last_gain, before = np.zeros(unmatched + 1), np.zeros(unmatched + 1), np.full(unmatched + 1, unmatched)
-    depth = 1
-    for _ in range(unmatched + 2):
-        needed = surely_gained + v.take(source)
-        short = (needed > (v * (1 + ROUNDING)).take(target)).nonzero()[0]
+    matched[rows], owned[rows] = weights.take(chosen), graph.column.take(chosen)
+    gain, source = np.zeros(no_edge + 1), np.full(no_edge + 1, unmatched)
+    gain[:-1], source[:-1] = weights - matched.take(graph.row), owned.take(graph.row)
+    begin, end, surely_gained = source[:-1], graph.column, gain[:-1] - ROUNDING * np.abs(gain[:-1])
+    v, last = np.zeros(unmatched + 1), np.full(unmatched + 1, no_edge)
+    doublings, all_doublings = max(3, unmatched.bit_length() - 6), unmatched.bit_length() + 1
+    for turn in range(unmatched + 2):
+        needed = v.take(begin)
+        needed += surely_gained
+        short = (needed > (v * (1 + ROUNDING)).take(end)).nonzero()[0]
         if short.size == 0:
             break
-        short = short[needed[short].argsort()]  # of several edges to a column the best is written last
-        to = target[short]
-        last_gain[to], before[to] = gain[short], source[short]
-        v, ancestor, steps = last_gain, before, 0
-        while steps < depth or np.minimum.reduce(ancestor) < unmatched:
-            if steps > unmatched.bit_length():  # a cycle, along which a better matching can be had
-                return None
-            v, ancestor, steps = v + v.take(ancestor), ancestor.take(ancestor), steps + 1
-        depth = steps
+        short = short.take(needed.take(short).argsort())  # of several edges to a column the best is written last
+        last[end.take(short)] = short
+        length, before = gain.take(last), source.take(last)
+        whole_paths = turn % 8 == 7
+        for _ in range(all_doublings if whole_paths else doublings):
+            length += length.take(before)
+            before = before.take(before)
+        if whole_paths and before.min() < unmatched:  # a cycle, along which a better matching can be had
+            return None
+        v = length + v.take(before)
     else:
         return None
-    u, v = matched - v[owned], v[:-1]
-    if not graph.every_row and (u < -ROUNDING * np.abs(matched)).any():  # better left out
-        return None
-    return None if np.delete(v, target[chosen]).any() else (u, v)  # an unmatched column has a positive dual value
+    u, v = matched - v.take(owned), v[:-1]
+    better_left_out = not graph.every_row and (u < -ROUNDING * np.abs(matched)).any()
+    unmatched_value = chosen.size < graph.n_columns and np.delete(v, end.take(chosen)).any()
+    return None if better_left_out or unmatched_value else (u, v)
 
 
 def _dense(graph: Bipartite, weights: FloatArray, rng: Generator) -> IntArray | None:
@@ -156,18 +161,17 @@ def _sparse(graph: Bipartite, weights: FloatArray, rng: Generator) -> IntArray |
     not, dual values for the integers bound what any edge can be part of, and the few edges that
     could be part of a better matching are searched as they are, without an auction.
     """
-    usable = np.arange(weights.size) if graph.every_row else np.flatnonzero(weights > 0)
-    if usable.size == 0:
+    usable = None if graph.every_row else np.flatnonzero(weights > 0)
+    if usable is not None and usable.size == 0:
         return usable
-    weights = np.ldexp(weights, -math.frexp(float(np.abs(weights).max()))[1])  # sums cannot overflow
-    unit = 2.0 ** -(BITS + math.ceil(math.log2(graph.n_rows + graph.n_columns)))
-    whole = np.rint(weights / unit)
-    exact = bool((whole * unit == weights).all())
-    rows, columns = rng.permutation(graph.n_rows), rng.permutation(graph.n_columns)
-    row, column = _inverse(rows)[graph.row[usable]], _inverse(columns)[graph.column[usable]]
+    bits = BITS + math.ceil(math.log2(graph.n_rows + graph.n_columns))
+    weights = np.ldexp(weights, bits - math.frexp(float(np.abs(weights).max()))[1])  # sums cannot overflow
+    whole = np.rint(weights)
+    exact = bool((whole == weights).all())
+    row, column = _renumbered(graph, rng, usable)
     chosen = duals = None
-    for matrix, complete in _square_graphs(graph, row, column, whole[usable]):
-        found = _matched(graph, matrix, rows, columns)
+    for matrix, complete in _square_graphs(graph, row, column, whole if usable is None else whole[usable]):
+        found = _matched(matrix, row, column, usable)
         if found is None:
             continue
         if exact and complete:
@@ -180,26 +184,37 @@ def _sparse(graph: Bipartite, weights: FloatArray, rng: Generator) -> IntArray |
             break
     if chosen is None or exact:
         return chosen
-    open_ = usable if duals is None else _open_edges(graph, weights, chosen, duals[1] * unit)
-    if open_.size == 0:
-        return chosen
+    if duals is None:
+        open_ = np.arange(weights.size) if usable is None else usable
+    else:
+        open_ = _open_edges(graph, weights, chosen, duals[1])
+        if open_.size == 0:
+            return chosen
     rest = graph.part(open_)
-    rows, columns = rng.permutation(rest.n_rows), rng.permutation(rest.n_columns)
-    matrix = _wide_graph(rest, _inverse(rows)[rest.row], _inverse(columns)[rest.column], weights[open_])
-    found = _matched(rest, matrix, rows, columns)
-    return None if found is None else np.concatenate([np.setdiff1d(chosen, open_), open_[found]])
+    row, column = _renumbered(rest, rng)
+    found = _matched(_wide_graph(rest, row, column, weights[open_]), row, column, open_)
+    return None if found is None else np.concatenate([np.setdiff1d(chosen, open_), found])
 
 
-def _matched(graph: Bipartite, matrix: SparseMatrix, rows: IntArray, columns: IntArray) -> IntArray | None:
-    """Return the edges of the best full matching of a matrix, whose entry (i, j) is of `rows[i]` and `columns[j]`."""
+def _renumbered(graph: Bipartite, rng: Generator, edges: IntArray | None = None) -> tuple[SmallArray, SmallArray]:
+    """Return rows and columns of edges, by default of all, with random numbers; those of 16 bits are sorted faster."""
+    small = np.uint16 if graph.n_rows + graph.n_columns <= 2**16 else np.int32
+    rows: SmallArray = rng.permutation(graph.n_rows).astype(small)
+    columns: SmallArray = rng.permutation(graph.n_columns).astype(small)
+    row, column = (graph.row, graph.column) if edges is None else (graph.row[edges], graph.column[edges])
+    return rows.take(row), columns.take(column)
+
+
+def _matched(matrix: SparseMatrix, row: SmallArray, column: SmallArray, edges: IntArray | None) -> IntArray | None:
+    """Return those of the edges, by default of all, that are in the cheapest full matching of a matrix of costs."""
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching  # noqa: PLC0415
 
     try:
-        i, j = min_weight_full_bipartite_matching(matrix, maximize=True)
+        partner = min_weight_full_bipartite_matching(matrix)[1]  # of each row, since there are no fewer columns
     except ValueError:  # there is none
         return None
-    own = (i < graph.n_rows) & (j < graph.n_columns)
-    return graph.edges_at(rows[i[own]], columns[j[own]])
+    found: IntArray = (partner.take(row) == column).nonzero()[0]
+    return found if edges is None else edges[found]
 
 
 def _open_edges(graph: Bipartite, weights: FloatArray, chosen: IntArray, v: FloatArray) -> IntArray:
@@ -236,58 +251,50 @@ def _open_edges(graph: Bipartite, weights: FloatArray, chosen: IntArray, v: Floa
     edges = np.sort(np.concatenate([others, chosen]))
     several = np.bincount(part) > 1
     same = (part[graph.row[edges]] == part[column[graph.column[edges]]]) & several[part[graph.row[edges]]]
-    open_: IntArray = edges[same]
-    return open_
+    return np.asarray(edges[same])
 
 
 def _square_graphs(
-    graph: Bipartite, row: Int32Array, column: Int32Array, weights: FloatArray
+    graph: Bipartite, row: SmallArray, column: SmallArray, weights: FloatArray
 ) -> Iterator[tuple[SparseMatrix, bool]]:
-    """Yield square graphs whose full matchings are matchings of this one, and whether all of them are.
+    """Yield costs of square graphs whose full matchings are matchings of this one, and whether all of them are.
 
     Where some vertices may be left out, a copy of the graph, with rows and columns exchanged, is added to it, and
     each such vertex is joined to its copy by an edge of weight 0: the best of each half is what the best of
     the whole has in it. If it is likely that no vertex is left out, the graph by itself comes first.
     """
     n, m = graph.n_rows, graph.n_columns
-    nothing = 1.0 - min(float(weights.min()), 0.0)  # since scipy takes a weight of 0 for no edge
-    weights = weights + nothing
+    nothing = 1.0 + max(float(weights.max()), 0.0)  # since scipy takes a cost of 0 for no edge
+    costs = nothing - weights
     full = n == m and graph.every_row
     if full or (n == m and weights.size >= 2 * n * math.log(n)):
-        yield _matrix(weights, row, column, (n, n)), full
+        yield _matrix(costs, row, column, (n, n)), full
     if full:
         return
-    loose = np.arange(n if graph.every_row else 0, n + m, dtype=np.int32)  # edges from a row or column to its copy
+    loose = np.arange(n if graph.every_row else 0, n + m, dtype=row.dtype)  # edges from a row or column to its copy
     begins = np.concatenate([row, n + column, loose])
     ends = np.concatenate([column, m + row, np.where(loose < n, m + loose, loose - n)])
-    values = np.concatenate([weights, weights, np.full(loose.size, nothing)])
-    yield _matrix(values, begins, ends.astype(np.int32), (n + m, n + m)), True
+    values = np.concatenate([costs, costs, np.full(loose.size, nothing)])
+    yield _matrix(values, begins, ends.astype(row.dtype), (n + m, n + m)), True
 
 
-def _wide_graph(graph: Bipartite, row: Int32Array, column: Int32Array, weights: FloatArray) -> SparseMatrix:
-    """Return a graph with more columns than rows whose full matchings are matchings of this one.
+def _wide_graph(graph: Bipartite, row: SmallArray, column: SmallArray, weights: FloatArray) -> SparseMatrix:
+    """Return costs of a graph with more columns than rows whose full matchings are matchings of this one.
 
     Where rows may be left out, each has a further column of its own.
     """
     n, m = graph.n_rows, graph.n_columns
-    values = np.where(weights == 0, ALMOST_NOTHING, weights)
+    costs = np.where(weights == 0, ALMOST_NOTHING, -weights)
     if graph.every_row:
-        return _matrix(values, row, column, (n, max(m, n + 1)))
-    loose = np.arange(n, dtype=np.int32)
-    values = np.append(values, np.full(n, ALMOST_NOTHING))
-    return _matrix(values, np.append(row, loose), np.append(column, m + loose), (n, m + n))
+        return _matrix(costs, row, column, (n, max(m, n + 1)))
+    loose = np.arange(n, dtype=row.dtype)
+    costs = np.append(costs, np.full(n, ALMOST_NOTHING))
+    return _matrix(costs, np.append(row, loose), np.append(column, m + loose), (n, m + n))
 
 
-def _matrix(values: FloatArray, row: Int32Array, column: Int32Array, shape: tuple[int, int]) -> SparseMatrix:
-    """Return a sparse matrix of distinct entries in twice the speed of scipy: integers of 16 bits are sorted faster."""
-    small = np.uint16 if max(shape) <= 2**16 else np.int32
-    order = np.lexsort((column.astype(small), row.astype(small)))
+def _matrix(values: FloatArray, row: SmallArray, column: SmallArray, shape: tuple[int, int]) -> SparseMatrix:
+    """Return a sparse matrix of distinct entries."""
+    order = np.lexsort((column, row))
     begins = np.zeros(shape[0] + 1, dtype=np.int32)
-    np.cumsum(np.bincount(row, minlength=shape[0]), out=begins[1:])
-    return sparse((values[order], column[order], begins), shape=shape)
-
-
-def _inverse(order: IntArray) -> Int32Array:
-    inverse = np.empty(order.size, dtype=np.int32)
-    inverse[order] = np.arange(order.size, dtype=np.int32)
-    return inverse
+    np.bincount(row, minlength=shape[0]).cumsum(out=begins[1:])
+    return sparse((values.take(order), column.take(order).astype(np.int32), begins), shape=shape)
