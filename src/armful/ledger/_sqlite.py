@@ -31,8 +31,9 @@ PRAGMAS = {
     "cache_size": -131072,  # KiB: the pages of a round of 200,000 people are written once
 }
 WRITES = "armful_writes"
-TOGETHER = 10
-"""Rows that one statement inserts: between two statements another thread may run, and then runs for a while."""
+TOGETHER = 100
+"""Rows that one statement inserts at most. After each statement, and each row of `executemany`, the thread may have to
+wait for another one of Python's."""
 
 KNOWN = """
 SELECT rounds.id, chosen.arm IS NOT NULL, (
@@ -135,12 +136,10 @@ class SqliteStore(Store):
         cursor.executemany(_insertion(table, tuple(columns)), rows)
 
     def insert_few(self, cursor: Any, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Insert several rows by each statement."""
-        together = len(rows) - len(rows) % TOGETHER
-        statement = _insertion(table, tuple(columns), TOGETHER)
-        for begin in range(0, together, TOGETHER):
-            cursor.execute(statement, tuple(chain.from_iterable(rows[begin : begin + TOGETHER])))
-        self.insert(cursor, table, columns, rows[together:])
+        """Insert many rows by each statement."""
+        for begin in range(0, len(rows), TOGETHER):
+            some = rows[begin : begin + TOGETHER]
+            cursor.execute(_insertion(table, tuple(columns), len(some)), tuple(chain.from_iterable(some)))
 
     def sql(self, statement: str) -> str:
         """Return the statement as it is."""
