@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
 
 from armful import Excluding, InfeasibleError, Quotas, Requiring
-from armful.constraints import Linear, linear, overlapping_quotas
+from armful.constraints import Linear, _milp, linear, overlapping_quotas
+from armful.constraints._alike import worth_asking
 from armful.constraints._cover_cuts import cover
-from armful.constraints._milp import Answer
+from armful.constraints._milp import Answer, maximise
 from armful.testing import ConstraintContract
 
 
@@ -563,3 +564,35 @@ def test_a_large_bound_that_is_not_whole_is_kept():
     constraint = Linear([[1e12 + 1, 1.0]], upper=1e12 + 0.5)
     assert constraint.best(np.array([5.0, 1.0])).indices.tolist() == [1]
     assert constraint.violation([0]) == 0.5
+
+
+@pytest.mark.slow
+def test_ties_between_kinds_of_different_size_are_broken_by_arm():
+    """1 of 20 equal arms of a kind and 5 of another: 800 rounds, 5.5 standard errors of 20/25, 4e-8."""
+    quotas = overlapping_quotas({"kind": ["a"] * 20 + ["b"] * 5}, at_most={"kind": 1}, total=1)
+    rng = np.random.default_rng(0)
+    found = np.mean([quotas.best(np.ones(25), rng=rng).indices[0] < 20 for _ in range(800)])
+    assert abs(found - 0.8) < 5.5 * np.sqrt(0.16 / 800)
+
+
+def test_the_best_set_of_many_alike_arms_is_that_of_all_arms(monkeypatch):
+    """Of alike arms the best few are given to HiGHS; with required and excluded arms among them."""
+    rng = np.random.default_rng(1)
+    columns = {name: rng.integers(0, 3, 60).tolist() for name in ("region", "kind")}
+    quotas = overlapping_quotas(columns, at_least={"region": 1}, at_most={"kind": 3}, total=(0, 7))
+    asked = []
+    monkeypatch.setattr(_milp, "worth_asking", lambda *each: asked.append(worth_asking(*each)) or asked[-1])
+    for _ in range(5):
+        scores, some = rng.standard_normal(60), rng.permutation(60)
+        scores += 5 * ((np.array(columns["region"]) == 1) & (np.array(columns["kind"]) == 1))  # 3 of them are best
+        found = quotas.best_given(scores, rng, required=some[:2], excluded=some[2:9])
+        whole = maximise(scores, quotas._rows, rng, fixed=fixed_at(some[:2], some[2:9], 60)).chosen
+        assert found.value == pytest.approx(scores[whole].sum(), rel=1e-9)
+        assert set(some[:2].tolist()) <= set(found.indices.tolist()) <= set(range(60)) - set(some[2:9].tolist())
+    assert max(arms.size for arms in asked) < 40
+
+
+def fixed_at(required, excluded, n):
+    fixed = np.full(n, np.nan)
+    fixed[required], fixed[excluded] = 1.0, 0.0
+    return fixed

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from armful.checks import FloatArray, IntArray
+from armful.constraints._alike import worth_asking
 from armful.constraints._milp_rows import EXACT, LinearRows
 
 TIES = 1e-10
@@ -49,18 +50,24 @@ def maximise(
     gap: float = 0.0,
     time_limit: float | None = None,
     presolve: bool = True,
+    kinds: IntArray | None = None,
 ) -> Answer:
     """Return the allowed set with the largest sum of `scores` `(n_arms,)`.
 
     `rng` breaks ties; without it the answer is any best set. `fixed` `(n_arms,)` is 0 or 1 for arms that are out or in,
     NaN for the others. `gap` is how far from the best the answer may be, relative to it. With `presolve` HiGHS
-    simplifies the program first, and is asked again without where that fails.
+    simplifies the program first, and is asked again without where that fails. `kinds` `(n_arms,)` says which arms have
+    equal columns: then only the best of each kind are given to HiGHS.
     """
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     given, scale = for_highs(scores, rng)
     program = _Program(given, rows, rng, fixed, gap, deadline)
     if not rows.is_window:
+        asked = np.arange(given.size) if kinds is None else worth_asking(given, rows, kinds, fixed)
+        program = program.among(asked) if 0 < asked.size < given.size else program
         answer = program.allowed(presolve=presolve and not rows.is_large)
+        if answer.chosen is not None and program.scores.size < given.size:
+            answer = replace(answer, chosen=asked[answer.chosen])
         return _with_bound(answer, scores, answer.bound / scale)
     answers = [program.allowed(presolve=simplified) for simplified in (False, True)]
     found = [answer.chosen for answer in answers if answer.chosen is not None]
@@ -110,6 +117,11 @@ class _Program:
     fixed: FloatArray | None
     gap: float
     deadline: float
+
+    def among(self, arms: IntArray) -> "_Program":
+        """Return the program over some of the arms."""
+        fixed = None if self.fixed is None else self.fixed[arms]
+        return replace(self, scores=self.scores[arms], rows=self.rows.columns(arms), fixed=fixed)
 
     def allowed(self, *, presolve: bool) -> Answer:
         """Return the answer of HiGHS, asked until its set keeps all rows: its tolerance is larger than ours."""

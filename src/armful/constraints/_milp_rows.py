@@ -116,6 +116,10 @@ class LinearRows:
         """Return some of the rows."""
         return LinearRows(self.matrix[rows], self.lower[rows], self.upper[rows])
 
+    def columns(self, arms: IntArray) -> "LinearRows":
+        """Return the rows over some of the arms; no other is chosen."""
+        return LinearRows(sparse(self.matrix[:, arms]), self.lower, self.upper)
+
     def stacked_with(self, others: "LinearRows") -> "LinearRows":
         """Return these rows and the others."""
         from scipy.sparse import vstack  # noqa: PLC0415

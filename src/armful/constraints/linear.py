@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
+from armful.constraints._alike import kinds_of
 from armful.constraints._checks import check_indices, repeated
 from armful.constraints._milp import maximise
 from armful.constraints._milp_rows import LinearRows, SparseMatrix, sparse
@@ -102,7 +103,7 @@ class Linear(RestrictableConstraint):
     @cached_property
     def k(self) -> int:
         """The size of the largest allowed set."""
-        answer = maximise(np.ones(self.n_arms), self._rows, None, time_limit=self.time_limit)
+        answer = maximise(np.ones(self.n_arms), self._rows, None, time_limit=self.time_limit, kinds=self._kinds)
         if answer.infeasible:
             raise InfeasibleError(self._conflict())
         if answer.proved and answer.chosen is not None:
@@ -113,13 +114,20 @@ class Linear(RestrictableConstraint):
             raise ValueError("Linear allows the empty set only; loosen a row")
         return largest
 
+    @cached_property
+    def _kinds(self) -> IntArray | None:
+        kinds = kinds_of(self._rows)
+        return None if kinds is None or int(kinds.max()) + 1 == self.n_arms else kinds
+
     def _solve(
         self, scores: FloatArray, rng: Generator, required: IntArray, excluded: IntArray, X: FloatArray | None
     ) -> Selection:
         fixed = np.full(self.n_arms, np.nan)
         fixed[excluded] = 0.0
         fixed[required] = 1.0
-        answer = maximise(scores, self._rows, rng, fixed=fixed, gap=self.gap, time_limit=self.time_limit)
+        answer = maximise(
+            scores, self._rows, rng, fixed=fixed, gap=self.gap, time_limit=self.time_limit, kinds=self._kinds
+        )
         if answer.infeasible:
             anyway = required.size + excluded.size == 0 or self._infeasible(np.arange(len(self.names)))
             raise InfeasibleError(self._conflict(None if anyway else fixed))

@@ -1,6 +1,7 @@
 """Further draws of a round's scores, and the sets that they lead to."""
 
 import copy
+import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.random import Generator
 from armful.checks import FloatArray, IntArray
 from armful.policies._choosing import score_under
 from armful.policies._problem import Problem
+from armful.policies._random_sets import MOST_SETS, Alike, drawn_of
 from armful.policies.policy import Policy
 from armful.policies.scores import Scores
 from armful.randomness import Streams
@@ -17,7 +19,7 @@ LARGEST = 2**20
 """The largest number of scores that are drawn at once."""
 
 FEWEST_SETS = 10
-"""Random sets that are drawn at least, where arms of a group are counted together."""
+"""Random sets that are drawn at least, where arms of a kind are counted together."""
 
 
 def most_rows(draws: int, n_arms: int) -> Iterator[int]:
@@ -25,6 +27,18 @@ def most_rows(draws: int, n_arms: int) -> Iterator[int]:
     size = max(LARGEST // n_arms, 1)
     for begin in range(0, draws, size):
         yield min(size, draws - begin)
+
+
+def most_in_time(draws: int, n_arms: int, seconds: float) -> Iterator[int]:
+    """Yield numbers of draws that sum to `draws`, or to fewer, one at least, where these would take longer."""
+    began, done, size = time.monotonic(), 0, 1
+    while done < draws:
+        before = time.monotonic()
+        some = min(size, draws - done, max(LARGEST // n_arms, 1))
+        yield some
+        done, size, now = done + some, 2 * size, time.monotonic()
+        if now - began + 2 * (now - before) > seconds:
+            return
 
 
 def drawn_scores(policy: Policy, problem: Problem, draws: int, rng: Generator) -> FloatArray:
@@ -50,23 +64,41 @@ def random_scores(problem: Problem, draws: int, rng: Generator) -> FloatArray:
     return -scores if problem.constraint.only_costs else scores
 
 
-def random_inclusion(problem: Problem, drawn_already: IntArray, draws: int, rng: Generator) -> tuple[FloatArray, int]:
+def random_inclusion(
+    problem: Problem, drawn_already: IntArray, draws: int, rng: Generator, seconds: float
+) -> tuple[FloatArray, int]:
     """Return the probability of each arm to be in a random set, `(n_arms,)`, and the number of sets that were drawn.
 
-    Under bounds on groups, arms of the same groups have the same probability. They are counted together, so fewer sets
-    give the same error. drawn_already: a random set that counts as one more draw, or none.
+    Arms that the constraint treats alike have the same probability. They are counted together, so fewer sets give the
+    same error, and sets that were drawn for the same structure before count too. drawn_already: a random set that
+    counts as one more draw, or none.
     """
-    n_arms, ranks = problem.arms.n_arms, problem.constraint.ranks
-    groups, n_sets = np.arange(n_arms), draws
-    if ranks is not None:
-        groups = np.zeros(n_arms, dtype=np.int64) if ranks.of_arm is None else ranks.of_arm
-        n_sets = min(draws, max(FEWEST_SETS, -(-draws * (int(groups.max()) + 1) // n_arms)))
-    hits = np.bincount(drawn_already, minlength=n_arms)
-    for some in most_rows(n_sets, n_arms):
+    n_arms, constraint = problem.arms.n_arms, problem.constraint
+    alike = Alike.of(constraint, n_arms)
+    own = int(drawn_already.size > 0)
+    if alike is None:
+        hits, n_sets = _hits(problem, np.arange(n_arms), draws, rng, seconds)
+        hits += np.bincount(drawn_already, minlength=n_arms)
+        return hits / (n_sets + own), n_sets
+    kinds, drawn = alike.kinds, drawn_of(alike)
+    wanted = min(draws, max(FEWEST_SETS, -(-draws * drawn.hits.size // n_arms)))
+    with drawn.lock:
+        missing = max(wanted - drawn.n_sets, int(drawn.n_sets < MOST_SETS))
+        hits, n_sets = _hits(problem, kinds, missing, drawn.rng, seconds)
+        drawn.hits, drawn.n_sets = drawn.hits + hits, drawn.n_sets + n_sets
+        hits, n_sets = drawn.hits, drawn.n_sets
+    hits = hits + np.bincount(kinds[drawn_already], minlength=hits.size)
+    return (hits / np.bincount(kinds))[kinds] / (n_sets + own), n_sets
+
+
+def _hits(problem: Problem, kinds: IntArray, draws: int, rng: Generator, seconds: float) -> tuple[FloatArray, int]:
+    """Return how many arms of each kind random sets have, and how many sets were drawn."""
+    hits, n_sets = np.zeros(int(kinds.max()) + 1), 0
+    for some in most_in_time(draws, kinds.size, seconds):
         sets = sets_of(problem, random_scores(problem, some, rng), rng)
-        hits += np.bincount(np.concatenate(sets), minlength=n_arms)
-    shown = np.bincount(groups, weights=hits) / np.bincount(groups)
-    return shown[groups] / (n_sets + (drawn_already.size > 0)), n_sets
+        hits += np.bincount(kinds[np.concatenate(sets)], minlength=hits.size)
+        n_sets += some
+    return hits, n_sets
 
 
 def sets_of(problem: Problem, scores: FloatArray, rng: Generator) -> Sequence[IntArray]:

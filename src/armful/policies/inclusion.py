@@ -1,5 +1,6 @@
 """Choices with the probability with which each arm was included, for off-policy evaluation later."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +13,11 @@ from armful.cluster._chunks import is_dask
 from armful.constraints._checks import NO_ARMS
 from armful.constraints.base import Constraint
 from armful.constraints.cardinality import TopK
-from armful.policies._monte_carlo import drawn_scores, most_rows, random_inclusion, random_scores, sets_of
+from armful.policies._monte_carlo import drawn_scores, most_in_time, most_rows, random_inclusion, random_scores, sets_of
 from armful.policies._problem import Problem
 from armful.policies._slots import Slots
 from armful.policies.choice import Choice
+from armful.policies.epsilon_greedy import EpsilonGreedy
 from armful.policies.policy import Policy
 from armful.policies.scores import Scores
 from armful.randomness import as_generator
@@ -39,7 +41,8 @@ class Inclusion:
     explored : ndarray of bool, of shape (k,)
         Where exploration drew the arm at random.
     draws : int
-        The number of Monte Carlo draws behind the probabilities; 0 where they are exact.
+        The number of Monte Carlo draws behind the probabilities; 0 where they are exact. Where both the policy's own
+        sets and random ones were drawn, the smaller of both numbers.
     """
 
     choice: Choice
@@ -67,6 +70,7 @@ def choose_with_inclusion(
     *,
     explore: float = 0.0,
     draws: int = 100,
+    seconds: float | None = None,
     caps: ArrayLike | None = None,
     rng: Generator | int | None = None,
 ) -> Inclusion:
@@ -84,6 +88,9 @@ def choose_with_inclusion(
         e, the expected share of the set that is drawn at random: 0 for none, 1 for a set that is wholly random.
     draws : int, default 100
         How many Monte Carlo draws estimate a probability that has no closed form.
+    seconds : float, optional
+        The time for these draws: where each is an integer program, a hundred can take a minute. Then there are fewer,
+        one at least, and the probabilities depend on the machine. Without it there is no limit.
     caps : array_like of shape (n_arms,), optional
         As for `choose`.
     rng : Generator or int, optional
@@ -108,8 +115,11 @@ def choose_with_inclusion(
     in random order.
 
     Where the policy draws its scores (`Policy.randomised`), p is averaged over the choice and `draws` more; without
-    exploration that is `(hits + 1) / (draws + 1)`. So are the probability of a random set under other constraints than
-    `TopK`, where arms of the same groups are counted together, and that of ties there.
+    exploration that is `(hits + 1) / (draws + 1)`. `EpsilonGreedy` under `TopK` has the exact
+    `(1 - epsilon) p + epsilon k / n`, where p is that of the greedy arms. Under other constraints than `TopK` the
+    probability of a random set and that of ties are averages too. Arms that a constraint treats alike are counted
+    together, and the random sets that a process has drawn under the same bounds for groups of the same sizes are
+    remembered: with each use one is added, up to 10,000.
 
     Examples
     --------
@@ -125,6 +135,7 @@ def choose_with_inclusion(
     """
     share = checks.probability("explore", explore, zero_and_one=True)
     draws = checks.count("draws", draws)
+    limit = math.inf if seconds is None else checks.positive("seconds", seconds, "it is the time for all draws")
     if is_dask(X):
         raise ValueError("inclusion probabilities need all arms on one machine; shortlist with policy.choose first")
     choice = policy.choose(X, constraint, caps=caps)
@@ -134,7 +145,7 @@ def choose_with_inclusion(
     generator = as_generator(rng)
     slots = Slots.of(problem.constraint, problem.arms.n_arms, share)
     if slots is None:
-        return _by_rounds(policy, choice, problem, share, draws, generator)
+        return _by_rounds(policy, choice, problem, share, draws, generator, limit)
     return _by_slots(policy, choice, problem, slots, draws, generator)
 
 
@@ -148,29 +159,39 @@ def _by_slots(policy: Policy, choice: Choice, problem: Problem, slots: Slots, dr
     scores = problem.scores.value
     if not policy.randomised:
         return Inclusion(choice, indices, slots.probabilities(indices, scores), explored, 0)
+    if type(policy) is EpsilonGreedy:
+        greedy = slots.probabilities(indices, problem.scores.mean)
+        at_random = slots.probabilities(indices, np.zeros(scores.size))
+        return Inclusion(choice, indices, (1 - policy.epsilon) * greedy + policy.epsilon * at_random, explored, 0)
     weights = slots.weights_of(choice.indices, scores.size)
     for some in most_rows(draws, scores.size):
         weights += slots.weights_of_each(drawn_scores(policy, problem, some, rng), rng)
     return Inclusion(choice, indices, slots.mixed(indices, weights / (draws + 1)), explored, draws)
 
 
-def _by_rounds(policy: Policy, choice: Choice, problem: Problem, share: float, draws: int, rng: Generator) -> Inclusion:
+def _by_rounds(
+    policy: Policy, choice: Choice, problem: Problem, share: float, draws: int, rng: Generator, seconds: float
+) -> Inclusion:
     n_arms = problem.arms.n_arms
     explores = share > 0 and rng.random() < share
     indices = rng.permutation(sets_of(problem, random_scores(problem, 1, rng), rng)[0]) if explores else choice.indices
-    used = 0
+    used = []
     chosen = np.zeros(n_arms)
     chosen[choice.indices] = 1.0
-    if policy.randomised or _may_tie(problem, choice):
-        for some in most_rows(draws, n_arms):
+    if share < 1 and (policy.randomised or _may_tie(problem, choice)):
+        n_drawn = 0
+        for some in most_in_time(draws, n_arms, seconds):
             drawn = drawn_scores(policy, problem, some, rng)
             chosen += np.bincount(np.concatenate(sets_of(problem, drawn, rng)), minlength=n_arms)
-        chosen, used = chosen / (draws + 1), draws
+            n_drawn += some
+        chosen /= n_drawn + 1
+        used.append(n_drawn)
     if share > 0:
         drawn_already = indices if explores else NO_ARMS
-        at_random, used_for_it = random_inclusion(problem, drawn_already, draws, rng)
-        chosen, used = (1 - share) * chosen + share * at_random, max(used, used_for_it)
-    return Inclusion(choice, indices, chosen[indices], np.full(indices.size, explores), used)
+        at_random, n_sets = random_inclusion(problem, drawn_already, draws, rng, seconds)
+        chosen = (1 - share) * chosen + share * at_random
+        used.append(n_sets)
+    return Inclusion(choice, indices, chosen[indices], np.full(indices.size, explores), min(used, default=0))
 
 
 def _may_tie(problem: Problem, choice: Choice) -> bool:

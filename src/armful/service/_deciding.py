@@ -22,6 +22,9 @@ from armful.service._snapshot import ModelHolder, Snapshot
 Share = Literal["chosen", "holdout"]
 _encode = msgspec.json.Encoder().encode
 
+MOST_SECONDS = 0.25
+"""For the draws behind probabilities, where each is an integer program."""
+
 
 class Details(Struct, omit_defaults=True):
     """What is stored with a decision besides its arms: all that tells why."""
@@ -94,7 +97,13 @@ class Decider:
         share: Share = "holdout" if self._in_holdout(unit) else "chosen"
         explore = 1.0 if share == "holdout" else self._explore
         picked = choose_with_inclusion(
-            model.policy, candidates.X, candidates.constraint, explore=explore, draws=self._draws, rng=self._rng
+            model.policy,
+            candidates.X,
+            candidates.constraint,
+            explore=explore,
+            draws=self._draws,
+            seconds=MOST_SECONDS,
+            rng=self._rng,
         )
         chosen, rows = _described(picked, candidates, share)
         details = Details(
