@@ -110,7 +110,7 @@ class States:
         )
         side = outside if come else inside
         side.first += 1
-        return int(side.items[side.first - 1]), 1 if come else -1
+        return side.items.item(side.first - 1), 1 if come else -1
 
     def _decide(self, item: int, sign: int) -> None:
         """Branch all states into those without and with a change of this item, and drop the dominated."""
@@ -221,7 +221,7 @@ class States:
         scratch = np.empty_like(table)
         table[self.cost - base] = self.value
         self.history.append(Moved(self.cost, into_table=True))
-        first, last, step, period = int(self.cost[0]) - base, int(self.cost[-1]) - base, 0, 8
+        first, last, step, period = int(self.cost[0]) - base, int(self.cost[-1]) - base, 0, 12
         while True:
             if step in (period, lowest.size):
                 positions = first + np.flatnonzero(table[first : last + 1] > -2 * 2**bits)
@@ -241,14 +241,15 @@ class States:
                 first, last, step, period = int(positions[kept[0]]), int(positions[kept[-1]]), 0, min(2 * period, 64)
                 lowest, highest = self._windows()
             item, sign = self._next()
-            shift, gain = sign * int(self.costs[item]), sign * int(self.values[item])
-            least, most = int(lowest[step]) - base, int(highest[step]) - base
+            shift, gain = sign * self.costs.item(item), sign * self.values.item(item)
+            least, most = lowest.item(step) - base, highest.item(step) - base
             step += 1
             begin, end = max(first + shift, least), min(last + shift, most) + 1
             if begin < end:
                 moved = np.add(table[begin - shift : end - shift], gain, out=scratch[begin:end])
-                changed = moved > table[begin:end]
-                np.maximum(moved, table[begin:end], out=table[begin:end])
+                entries = table[begin:end]
+                changed = moved > entries
+                np.maximum(moved, entries, out=entries)
                 self.history.append(Tabled(item, shift, begin + base, end - begin, np.packbits(changed)))
                 first, last = min(first, begin), max(last, end - 1)
             first, last = max(first, least), min(last, most)
