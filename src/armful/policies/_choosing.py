@@ -43,6 +43,23 @@ def choose_from_array(
     if isinstance(X, Table):
         refuse_too_many(X, constraint, objective)
         constraint = on_table(constraint, X)
+    problem, picked = solve_round(policy, X, constraint, caps, objective, stacklevel=5)
+    return choice_of(problem, picked, X.ids_of(picked.indices) if isinstance(X, Table) else None)
+
+
+def solve_round(
+    policy: "Policy",
+    X: ArrayLike | Table,
+    constraint: Constraint,
+    caps: ArrayLike | None,
+    objective: Objective | None,
+    *,
+    stacklevel: int,
+) -> tuple[Problem, Selection]:
+    """Return the problem of a round, with the exact score of every arm, and its best set.
+
+    stacklevel: of a warning to the user.
+    """
     with RewindOnError(policy._thread_locks, policy._generator):
         with policy._thread_locks.state:  # released before solving, so that other threads can learn
             arms = arms_for(policy, X, caps)
@@ -53,12 +70,16 @@ def choose_from_array(
         warnings.warn(
             f"{type(policy).__name__} with an approximate choice (ratio {picked.ratio:.3g}) may lose linearly in the "
             "number of rounds; an optimistic policy such as CappedC2UCB does not",
-            stacklevel=3,
+            stacklevel=stacklevel - 1,
         )
+    policy._warnings_once.chosen_from(arms.n_arms, arms.rows, under_costs=arms.only_costs, stacklevel=stacklevel)
+    return problem, picked
+
+
+def choice_of(problem: Problem, picked: Selection, ids: NDArray[Any] | None = None) -> Choice:
+    """Return a set that solves a problem as a choice."""
     i = picked.indices
-    policy._warnings_once.chosen_from(arms.n_arms, arms.rows, under_costs=arms.only_costs, stacklevel=4)
-    ids = X.ids_of(i) if isinstance(X, Table) else None
-    return _choice(picked, arms.rows(i), ids, scores.at(i), partial(_kept_problem, problem))
+    return _choice(picked, problem.arms.rows(i), ids, problem.scores.at(i), partial(_kept_problem, problem))
 
 
 def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:

@@ -1,7 +1,10 @@
 """Choices with the probability with which each arm was included, for off-policy evaluation later."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Self
 
 import numpy as np
 from numpy.random import Generator
@@ -11,8 +14,9 @@ from armful import checks
 from armful.checks import FloatArray, IntArray
 from armful.cluster._chunks import is_dask
 from armful.constraints._checks import NO_ARMS
-from armful.constraints.base import Constraint
+from armful.constraints.base import Constraint, refuse_no_constraint
 from armful.constraints.cardinality import TopK
+from armful.policies._choosing import choice_of, solve_round
 from armful.policies._monte_carlo import drawn_scores, most_in_time, most_rows, random_inclusion, random_scores, sets_of
 from armful.policies._problem import Problem
 from armful.policies._slots import Slots
@@ -21,6 +25,7 @@ from armful.policies.epsilon_greedy import EpsilonGreedy
 from armful.policies.policy import Policy
 from armful.policies.scores import Scores
 from armful.randomness import as_generator
+from armful.scan._dispatch import SCAN_FROM
 from armful.tables import Table
 
 BoolArray = NDArray[np.bool_]
@@ -32,8 +37,6 @@ class Inclusion:
 
     Attributes
     ----------
-    choice : Choice
-        The policy's own choice, before exploration.
     indices : ndarray of shape (k,)
         The arms to show, in the order of the slate, as rows of X.
     probabilities : ndarray of shape (k,)
@@ -43,24 +46,51 @@ class Inclusion:
     draws : int
         The number of Monte Carlo draws behind the probabilities; 0 where they are exact. Where both the policy's own
         sets and random ones were drawn, the smaller of both numbers.
+    all_scores : Scores
+        Mean, bonus, score and cap of each arm of X.
+    find_choice : callable
+        Returns `choice`, which is made when it is asked for.
     """
 
-    choice: Choice
     indices: IntArray
     probabilities: FloatArray
     explored: BoolArray
     draws: int
+    all_scores: Scores = field(repr=False)
+    find_choice: Callable[[], Choice] = field(repr=False)
 
     def __len__(self) -> int:
         return self.indices.size
 
+    @cached_property
+    def choice(self) -> Choice:
+        """The policy's own choice, before exploration."""
+        return self.find_choice()
+
     @property
     def scores(self) -> Scores:
-        """Mean, bonus, score and cap of each arm of the set, `(k,)`."""
-        if self.indices is self.choice.indices:
-            choice = self.choice
-            return Scores(choice.mean, choice.bonus, choice.scores, choice.capped)
-        return self.choice._problem.scores.at(self.indices)
+        """Mean, bonus and score of each arm of the set, `(k,)`."""
+        return self.all_scores.at(self.indices)
+
+
+@dataclass(frozen=True, eq=False)
+class _Round:
+    """A problem, the policy's own set, and what makes a choice of it."""
+
+    problem: Problem
+    own: IntArray
+    find_choice: Callable[[], Choice]
+
+    @classmethod
+    def of(cls, policy: Policy, X: ArrayLike | Table, constraint: Constraint, caps: ArrayLike | None) -> Self:
+        if type(X) is np.ndarray and len(X) < SCAN_FROM:
+            problem, picked = solve_round(policy, X, constraint, caps, None, stacklevel=5)
+            return cls(problem, picked.indices, partial(choice_of, problem, picked))
+        choice = policy.choose(X, constraint, caps=caps)
+        return cls(choice._problem, choice.indices, lambda: choice)
+
+    def shown(self, indices: IntArray, probabilities: FloatArray, explored: BoolArray, draws: int = 0) -> Inclusion:
+        return Inclusion(indices, probabilities, explored, draws, self.problem.scores, self.find_choice)
 
 
 def choose_with_inclusion(
@@ -138,47 +168,48 @@ def choose_with_inclusion(
     limit = math.inf if seconds is None else checks.positive("seconds", seconds, "it is the time for all draws")
     if is_dask(X):
         raise ValueError("inclusion probabilities need all arms on one machine; shortlist with policy.choose first")
-    choice = policy.choose(X, constraint, caps=caps)
-    problem = choice._problem
-    if share == 0 and not policy.randomised and type(constraint) is TopK and _is_strict(choice, problem):
-        return Inclusion(choice, choice.indices, np.ones(len(choice)), np.zeros(len(choice), dtype=bool), 0)
+    refuse_no_constraint(constraint)
+    this = _Round.of(policy, X, constraint, caps)
+    if share == 0 and not policy.randomised and type(constraint) is TopK and _is_strict(this):
+        return this.shown(this.own, np.ones(this.own.size), np.zeros(this.own.size, dtype=bool))
     generator = as_generator(rng)
-    slots = Slots.of(problem.constraint, problem.arms.n_arms, share)
+    slots = Slots.of(this.problem.constraint, this.problem.arms.n_arms, share)
     if slots is None:
-        return _by_rounds(policy, choice, problem, share, draws, generator, limit)
-    return _by_slots(policy, choice, problem, slots, draws, generator)
+        return _by_rounds(policy, this, share, draws, generator, limit)
+    return _by_slots(policy, this, slots, draws, generator)
 
 
-def _is_strict(choice: Choice, problem: Problem) -> bool:
+def _is_strict(this: _Round) -> bool:
     """Return whether no other arm has the score of the last of the best k."""
-    return int(np.count_nonzero(problem.scores.value >= choice.scores[-1])) == len(choice)
+    scores = this.problem.scores.value
+    return int(np.count_nonzero(scores >= scores[this.own[-1]])) == this.own.size
 
 
-def _by_slots(policy: Policy, choice: Choice, problem: Problem, slots: Slots, draws: int, rng: Generator) -> Inclusion:
-    indices, explored = slots.explore(choice.indices, rng)
+def _by_slots(policy: Policy, this: _Round, slots: Slots, draws: int, rng: Generator) -> Inclusion:
+    problem = this.problem
+    indices, explored = slots.explore(this.own, rng)
     scores = problem.scores.value
     if not policy.randomised:
-        return Inclusion(choice, indices, slots.probabilities(indices, scores), explored, 0)
+        return this.shown(indices, slots.probabilities(indices, scores), explored)
     if type(policy) is EpsilonGreedy:
         greedy = slots.probabilities(indices, problem.scores.mean)
         at_random = slots.probabilities(indices, np.zeros(scores.size))
-        return Inclusion(choice, indices, (1 - policy.epsilon) * greedy + policy.epsilon * at_random, explored, 0)
-    weights = slots.weights_of(choice.indices, scores.size)
+        return this.shown(indices, (1 - policy.epsilon) * greedy + policy.epsilon * at_random, explored)
+    weights = slots.weights_of(this.own, scores.size)
     for some in most_rows(draws, scores.size):
         weights += slots.weights_of_each(drawn_scores(policy, problem, some, rng), rng)
-    return Inclusion(choice, indices, slots.mixed(indices, weights / (draws + 1)), explored, draws)
+    return this.shown(indices, slots.mixed(indices, weights / (draws + 1)), explored, draws)
 
 
-def _by_rounds(
-    policy: Policy, choice: Choice, problem: Problem, share: float, draws: int, rng: Generator, seconds: float
-) -> Inclusion:
+def _by_rounds(policy: Policy, this: _Round, share: float, draws: int, rng: Generator, seconds: float) -> Inclusion:
+    problem, own = this.problem, this.own
     n_arms = problem.arms.n_arms
     explores = share > 0 and rng.random() < share
-    indices = rng.permutation(sets_of(problem, random_scores(problem, 1, rng), rng)[0]) if explores else choice.indices
+    indices = rng.permutation(sets_of(problem, random_scores(problem, 1, rng), rng)[0]) if explores else own
     used = []
     chosen = np.zeros(n_arms)
-    chosen[choice.indices] = 1.0
-    if share < 1 and (policy.randomised or _may_tie(problem, choice)):
+    chosen[own] = 1.0
+    if share < 1 and (policy.randomised or _may_tie(this)):
         n_drawn = 0
         for some in most_in_time(draws, n_arms, seconds):
             drawn = drawn_scores(policy, problem, some, rng)
@@ -191,12 +222,12 @@ def _by_rounds(
         at_random, n_sets = random_inclusion(problem, drawn_already, draws, rng, seconds)
         chosen = (1 - share) * chosen + share * at_random
         used.append(n_sets)
-    return Inclusion(choice, indices, chosen[indices], np.full(indices.size, explores), min(used, default=0))
+    return this.shown(indices, chosen[indices], np.full(indices.size, explores), min(used, default=0))
 
 
-def _may_tie(problem: Problem, choice: Choice) -> bool:
+def _may_tie(this: _Round) -> bool:
     """Return whether an arm outside the set has the score of one in it, so that another set may be as good."""
-    scores = problem.scores.value
+    scores = this.problem.scores.value
     outside = np.ones(scores.size, dtype=bool)
-    outside[choice.indices] = False
-    return bool(np.isin(choice.scores, scores[outside]).any())
+    outside[this.own] = False
+    return bool(np.isin(scores[this.own], scores[outside]).any())

@@ -166,16 +166,16 @@ def _described(picked: Inclusion, candidates: Candidates, share: Share) -> tuple
 
 def _cap_of(picked: Inclusion) -> float | list[float] | None:
     """Return the cap, of each arm of the slate if they differ; None without one."""
-    cap = picked.choice._problem.scores.cap
+    cap = picked.all_scores.cap
     if isinstance(cap, float):
         return cap if cap < np.inf else None
-    caps = np.broadcast_to(cap, picked.choice._problem.scores.value.shape)[picked.indices]
+    caps = np.broadcast_to(cap, picked.all_scores.value.shape)[picked.indices]
     return [min(value, np.finfo(np.float64).max) for value in caps.tolist()]
 
 
 def _runner_up(picked: Inclusion, ids: Sequence[str]) -> RunnerUp | None:
     """Return the arm with the best score that is not in the set."""
-    scores = picked.choice._problem.scores
+    scores = picked.all_scores
     if picked.indices.size == len(ids):
         return None
     values = scores.value.copy()
