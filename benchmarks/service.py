@@ -1,8 +1,9 @@
 """The decision service under load, beside a bare web application and beside Vowpal Wabbit's daemon.
 
-Every request carries N candidates with 20 ready features and asks for a slate of 10; armful chooses, makes the decision
-durable in SQLite and answers. All servers run on this machine with one worker and are asked in turn, so the ratios
-are of one run. CPU is that of the server's processes alone (worker, updater and supervisor for armful).
+Every request carries N candidates with 20 ready features and asks for a slate of 10; armful chooses by a model that has
+learned 2,000 rewards, makes the decision durable in SQLite and answers. All servers run on this machine with one worker
+and are asked in turn, so the ratios are of one run. CPU is that of the server's processes alone (worker, updater and
+supervisor for armful).
 
 - "bare": FastAPI and pydantic parse the same body and answer a fixed slate. It chooses nothing and stores nothing.
 - "vw": the daemon of Vowpal Wabbit (`--cb_explore_adf`, one of the candidates; `--ccb_explore_adf`, a slate of 10) is
@@ -30,6 +31,8 @@ from pathlib import Path
 
 import numpy as np
 
+from armful import Client
+
 D, K = 20, 10
 Reader = Callable[[asyncio.StreamReader], Awaitable[bytes]]
 TICK = os.sysconf("SC_CLK_TCK")
@@ -44,6 +47,7 @@ features.ready = {d}
 [outcomes]
 reward = "click"
 window = "{window}"
+learn = "at once"
 
 [service]
 update_every = "{update_every}"
@@ -65,13 +69,27 @@ class Load:
 
 
 @contextmanager
-def armful(folder: Path, *, window: str = "1 hour", update_every: str = "30 seconds") -> Iterator[tuple[int, int]]:
+def armful(folder: Path, *, window: str = "1 hour", update_every: str = "10 seconds") -> Iterator[tuple[int, int]]:
     """Serve a new campaign; give process id and port."""
     folder.mkdir()
     settings = SETTINGS.format(k=K, d=D, window=window, update_every=update_every)
     (folder / "campaign.toml").write_text(settings)
     with _process([sys.executable, "-m", "armful", "serve", str(folder), "--port", "0", "--no-access-log"]) as process:
         yield process.pid, _port(process)
+
+
+def teach(server: tuple[int, int]) -> None:
+    """Send rewards and wait until there is a model that has learned them, as a service in use has."""
+    rng, url = np.random.default_rng(0), f"http://127.0.0.1:{server[1]}"
+    with Client(url) as client:
+        for i, request in enumerate(http_requests(50, 200)):
+            candidates = json.loads(request.partition(b"\r\n\r\n")[2])["candidates"]
+            decision = client.decide(candidates, key=f"lesson {i}")
+            features = {each["id"]: each["features"] for each in candidates}
+            chances = {id: sum(features[id][: D // 2]) / np.sqrt(D) for id in decision.ids}
+            client.reward(decision.decision_id, {id: float(rng.random() < p) for id, p in chances.items()})
+        while client.status().model.n_observations < 200 * K:
+            time.sleep(0.2)
 
 
 @contextmanager
@@ -261,6 +279,7 @@ def compare_cpu(folder: Path, repeats: int) -> None:
         vowpal_wabbit("--cb_explore_adf") as one,
         vowpal_wabbit("--ccb_explore_adf") as slate,
     ):
+        teach(ours)
         for n, total in ((100, 1500), (1000, 200), (10_000, 24)):
             bodies, texts, slates = http_requests(n, 20), vw_requests(n, 20, slots=False), vw_requests(n, 4, slots=True)
             for server in (ours, theirs):
@@ -285,6 +304,7 @@ def show_load(folder: Path, factor: float) -> None:
     print("| candidates | connections | armful | bare | p50 / p99 armful | p50 / p99 bare | rate armful / bare |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     with armful(folder / "load") as ours, bare() as theirs:
+        teach(ours)
         for n, total in ((100, 2000), (1000, 300), (10_000, 40)):
             bodies = http_requests(n, 20)
             for connections in (1, 4, 16, 64):
