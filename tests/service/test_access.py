@@ -6,7 +6,7 @@ import pytest
 
 from armful.campaigns import Campaign
 from armful.errors import LedgerError
-from armful.service import _access, keys
+from armful.service import _access, _shared_reads, keys
 from armful.service._access import is_local
 from tests.service.small_service import features, make_campaign, request_of, serving
 
@@ -137,8 +137,8 @@ def test_a_revoked_key_is_refused_as_soon_as_it_is_not_remembered_any_more(folde
     with serving(folder) as service:
         assert service.get("/v1/status", headers=bearer(key)).status_code == 200
         service.worker.ledger.revoke_key(key_id)
-        clock = _access.time.monotonic() + _access.REMEMBERED
-        monkeypatch.setattr(_access.time, "monotonic", lambda: clock)
+        clock = _shared_reads.time.monotonic() + _access.REMEMBERED
+        monkeypatch.setattr(_shared_reads.time, "monotonic", lambda: clock)
         response = service.get("/v1/status", headers=bearer(key))
         assert response.status_code == 401
         assert "revoked" in response.json()["detail"]

@@ -110,6 +110,7 @@ def test_what_is_in_flight_when_it_stops_is_stored(folder, monkeypatch):
 
 
 def test_it_is_not_ready_when_the_store_does_not_answer(folder, monkeypatch):
+    monkeypatch.setattr("armful.service._worker.READY_SECONDS", 0.0)
     with serving(folder) as service:
         assert service.get("/readyz").json() == {"status": "ok"}
 

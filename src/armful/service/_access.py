@@ -1,7 +1,6 @@
 """Who may do what: bearer keys with roles, or a request from this machine."""
 
 import ipaddress
-import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from datetime import datetime
 from functools import lru_cache
@@ -10,6 +9,7 @@ from typing import Any
 from armful.ledger import KeyInfo, Ledger
 from armful.service import keys
 from armful.service._problems import ProblemError
+from armful.service._shared_reads import SharedReads
 
 REMEMBERED = 3.0
 """Seconds for which a key is taken as the store had it: so soon a revoked key is refused everywhere."""
@@ -41,8 +41,8 @@ class Access:
 
     def __init__(self, ledger: Ledger, now: Callable[[], datetime], read: Callable[..., Awaitable[Any]]) -> None:
         self._ledger, self._now, self._read = ledger, now, read
-        self._found: dict[str, tuple[float, tuple[KeyInfo, bytes] | None]] = {}
-        self._keyless: tuple[float, bool] = (0.0, False)
+        self._found = SharedReads[tuple[KeyInfo, bytes] | None](REMEMBERED, MOST_REMEMBERED)
+        self._keyless = SharedReads[bool](REMEMBERED, 1)
 
     async def caller(
         self, scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes], role: keys.Role, *, local: bool = False
@@ -91,23 +91,17 @@ class Access:
         return info.id
 
     async def _find(self, key_id: str) -> tuple[KeyInfo, bytes] | None:
-        until, known = self._found.get(key_id, (0.0, None))
-        now = time.monotonic()
-        if now < until:
-            return known
-        found: tuple[KeyInfo, bytes] | None = await self._read(self._ledger.find_key, key_id)
-        if len(self._found) >= MOST_REMEMBERED:
-            self._found.clear()
-        self._found[key_id] = (now + REMEMBERED, found)
-        return found
+        async def read() -> tuple[KeyInfo, bytes] | None:
+            found: tuple[KeyInfo, bytes] | None = await self._read(self._ledger.find_key, key_id)
+            return found
+
+        return await self._found.get(key_id, read)
 
     async def _has_no_keys(self) -> bool:
-        until, answer = self._keyless
-        now = time.monotonic()
-        if now >= until:
-            answer = not await self._read(self._ledger.keys)
-            self._keyless = (now + REMEMBERED, answer)
-        return answer
+        async def read() -> bool:
+            return not await self._read(self._ledger.keys)
+
+        return await self._keyless.get("keys", read)
 
 
 def is_local(scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes]) -> bool:

@@ -99,10 +99,17 @@ async def healthz(_: Call) -> Answer:
 async def readyz(call: Call) -> Answer:
     """`GET /readyz`: the store answers, and a model is loaded."""
     worker = call.worker
-    try:
-        await worker.read(worker.ledger.model_version)
-    except LedgerError as error:
-        raise ProblemError(503, f"the store does not answer: {error}", RETRY) from None
+
+    async def read() -> LedgerError | None:
+        try:
+            await worker.read(worker.ledger.model_version)
+        except LedgerError as error:
+            return error
+        return None
+
+    error = await worker.readiness.get("store", read)
+    if error is not None:
+        raise ProblemError(503, f"the store does not answer: {error}", RETRY)
     return Answer(_OK)
 
 

@@ -18,10 +18,13 @@ from armful.service._limits import RateLimit
 from armful.service._logging import LOGGER
 from armful.service._metrics import Metrics
 from armful.service._problems import RETRY, ProblemError, store_failed
+from armful.service._shared_reads import SharedReads
 from armful.service._snapshot import ModelHolder
 from armful.service.options import ServeOptions
 
 Result = TypeVar("Result")
+READY_SECONDS = 1.0
+"""For which `/readyz`, that anybody may ask for, answers from one read of the store."""
 COMPUTING_THREADS = 2
 MOST_COMPUTING = 64
 """Slow computations that may be under way or waiting."""
@@ -47,6 +50,7 @@ class Worker:
         self.now: Callable[[], datetime] = options.now or (lambda: datetime.now(UTC))
         self.metrics = Metrics()
         self.access = Access(self.ledger, self.now, lambda query, *given: with_ledger(self.read(query, *given)))
+        self.readiness = SharedReads[LedgerError | None](READY_SECONDS, 1)
         self.rate_limit = RateLimit(self.limits.rate)
         self.candidates = CandidateReader(campaign, self.limits)
         self.models = ModelHolder(self.ledger, self.settings, self.candidates.n_features)
