@@ -1,5 +1,6 @@
 """A connection that does not say what it wants is closed; others are not."""
 
+import json
 import socket
 import threading
 import time
@@ -122,3 +123,44 @@ def test_a_large_body_is_no_head(never, connect):
     body = b"x" * (4 * _server.LARGEST_HEAD)
     connection.sendall(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
     assert answer(connection).startswith(b"HTTP/1.1 200")
+
+
+def problem_of(received, status):
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d" % status)
+    assert b"content-type: application/problem+json" in head
+    assert b"content-length: %d" % len(body) in head
+    assert json.loads(body)["status"] == status
+    return json.loads(body)["detail"]
+
+
+@pytest.mark.parametrize("second", [b"host: y", b"Host: x"])
+def test_two_hosts_are_refused(connect, second):
+    connection = connect()
+    connection.sendall(REQUEST[:-2] + second + b"\r\n\r\n")
+    assert "one Host" in problem_of(rest(connection), 400)
+    other = connect()
+    other.sendall(REQUEST)
+    assert answer(other).startswith(b"HTTP/1.1 200")
+
+
+def test_connections_beyond_the_limit_are_refused_and_the_others_are_not(never, connect, monkeypatch):
+    monkeypatch.setattr(_server, "MOST_CONNECTIONS", 2)
+    first, second = connect(), connect()
+    for connection in (first, second):
+        connection.sendall(REQUEST)
+        assert answer(connection).startswith(b"HTTP/1.1 200")
+    assert "2 connections already" in problem_of(rest(connect()), 503)
+    first.sendall(REQUEST)
+    assert answer(first).startswith(b"HTTP/1.1 200")
+    second.close()
+    while not (received := answered(connect())).startswith(b"HTTP/1.1 200"):
+        assert received.startswith(b"HTTP/1.1 503") or not received  # the end of the second was not seen yet
+
+
+def answered(connection):
+    try:
+        connection.sendall(REQUEST)
+        return connection.recv(65536)
+    except OSError:
+        return b""

@@ -10,7 +10,7 @@ PROBLEM_JSON = b"application/problem+json"
 RETRY = {"retry-after": "1"}
 
 TITLES = {
-    400: "The request is not JSON",
+    400: "The request is malformed",
     401: "A key is needed",
     403: "The key does not allow this",
     404: "Not found",

@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import socket
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,11 +16,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from armful.service._accepting import Accepting, Shares
 from armful.service._children import Lifeline
 from armful.service._logging import configure_logging
+from armful.service._problems import PROBLEM_JSON, RETRY, ProblemError
 
 HEAD_SECONDS = 10.0
 """A connection must send the head of a request within this time."""
 LARGEST_HEAD = 64 * 1024
 """Bytes of the largest head of a request."""
+MOST_CONNECTIONS = 1000
+"""Of one worker: another is answered with 503 and closed, so that slow clients cannot use up all open files."""
 KEEP_ALIVE_SECONDS = 30
 GARBAGE = 50_000
 """Objects after which cycles are looked for: a request makes hundreds, which go without it."""
@@ -44,6 +48,13 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            detail = f"this worker has {MOST_CONNECTIONS} connections already: try again later, and use fewer at a time"
+            problem = ProblemError(503, detail, {**RETRY, "connection": "close"})
+            lines = [b"HTTP/1.1 503 Service Unavailable", *(b": ".join(pair) for pair in _headers(problem))]
+            transport.write(b"\r\n".join([*lines, b"", problem.body(_request_id())]))
+            transport.close()
+            return
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -69,7 +80,11 @@ class GuardedProtocol(HttpToolsProtocol):
         """Wait no longer: the rest of the request has a time-out of its own."""
         self._stop_timer()
         self._in_head = False
+        app = self.app
+        if sum(name == b"host" for name, _ in self.headers) > 1:  # whom a proxy took it to be for is not known
+            self.app = _two_hosts
         super().on_headers_complete()
+        self.app = app
 
     def _expect_head(self) -> None:
         self._stop_timer()
@@ -85,6 +100,23 @@ class GuardedProtocol(HttpToolsProtocol):
         self._timer = None
         if not self.transport.is_closing():
             self.transport.close()
+
+
+def _request_id() -> str:
+    return uuid.uuid4().hex
+
+
+def _headers(problem: ProblemError) -> list[tuple[bytes, bytes]]:
+    own = [(name.encode(), value.encode()) for name, value in problem.headers.items()]
+    length = str(len(problem.body(_request_id()))).encode()
+    return [(b"content-type", PROBLEM_JSON), (b"content-length", length), *own]
+
+
+async def _two_hosts(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001 - as ASGI has it
+    """Answer a request with more than one Host header (RFC 9112, 3.2)."""
+    problem = ProblemError(400, "a request has one Host header: send one", {"connection": "close"})
+    await send({"type": "http.response.start", "status": 400, "headers": _headers(problem)})
+    await send({"type": "http.response.body", "body": problem.body(_request_id())})
 
 
 class _Server(uvicorn.Server):
