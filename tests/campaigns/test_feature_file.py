@@ -7,8 +7,10 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from armful.campaigns.features import FeatureRecipe, _packed_product
-from armful.campaigns.rounds._feature_file import FeatureFile
+from armful.campaigns.rounds._feature_file import FeatureFile, estimator
 from armful.campaigns.settings import ColumnSettings, FeatureSettings
+from armful.model import RidgeState
+from armful.scan._rounding import Rounding
 from armful.tables import Table
 
 COLUMNS = (
@@ -77,26 +79,47 @@ def test_any_rows_may_be_read_and_taken(written, seed):
         np.testing.assert_array_equal(table.take(indices), X[indices].astype(np.float64), strict=True)
 
 
-@pytest.mark.parametrize("m", [1, 7, 40])
-def test_products_err_by_no_more_than_is_said(written, monkeypatch, m):
-    table, X = written
-    rng = np.random.default_rng(m)
-    matrix = (rng.standard_normal((X.shape[1], m)) * 10.0 ** rng.uniform(-3, 3, (X.shape[1], 1))).astype(np.float32)
-    unit = (X.shape[1] + 2) * float(np.finfo(np.float32).eps) / 2
-    for chunk, together in ((180_000, 100_000), (300, 50), (1, 0)):
+SIZES = ((180_000, 1024), (300, 20), (1, 1))
+"""Numbers that are computed at a time, and combinations of categories that are looked up as one."""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_estimates_err_by_no_more_than_is_said(recipe, monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    batch = people(700, seed).drop_null()
+    X = recipe.transform(batch).astype(np.float64)
+    theta = rng.standard_normal(X.shape[1]) * 10.0 ** rng.uniform(-3, 3, X.shape[1])
+    unit = (X.shape[1] + 4) * float(np.finfo(np.float32).eps) / 2
+    for chunk, together in SIZES:
         monkeypatch.setattr(_packed_product, "CHUNK_NUMBERS", chunk)
-        monkeypatch.setattr(_packed_product, "TABLE_NUMBERS", together)
-        begin, end = np.sort(rng.integers(0, len(X) + 1, 2)).tolist()
-        found = table.products(begin, end, matrix)
-        if found is None:
+        monkeypatch.setattr(_packed_product, "GROUP_ROWS", together)
+        estimates = estimator(recipe, theta)(recipe.pack(batch))
+        assert estimates.dtype == np.float32
+        assert (np.abs(estimates - X @ theta) <= unit * (np.abs(X) @ np.abs(theta))).all()
+    assert not estimator(recipe, np.zeros_like(theta))(recipe.pack(batch)).any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_quick_widths_err_by_no_more_than_the_scan_allows_for(written, monkeypatch, seed):
+    table, X = written
+    X = X.astype(np.float64)
+    rng = np.random.default_rng(seed)
+    learned = X[rng.integers(0, len(X), 3000)] * 10.0 ** rng.uniform(-1, 1, (3000, 1))
+    state = RidgeState(n_features=X.shape[1], ridge=10.0 ** rng.uniform(-1, 1)).learn(learned, rng.random(3000))
+    for chunk, together in SIZES:
+        monkeypatch.setattr(_packed_product, "CHUNK_NUMBERS", chunk)
+        monkeypatch.setattr(_packed_product, "GROUP_ROWS", together)
+        quick = table.quick_widths(state.inverse_root, state.theta)
+        if quick is None:
             assert table._store._recipe.interactions
             return
-        result = np.full((end - begin, m), np.nan)
-        for rows, product in found:
-            result[rows] = product
-        exact = X[begin:end].astype(np.float64) @ matrix.astype(np.float64)
-        sizes = np.abs(X[begin:end].astype(np.float64)) @ np.abs(matrix.astype(np.float64))
-        assert (np.abs(result - exact) <= unit * sizes).all()
+        begin, end = np.sort(rng.integers(0, len(X) + 1, 2)).tolist()
+        mean, width = quick.compute(begin, end)
+        exact = state.width(X[begin:end])
+        rounding = Rounding.of(state, np.float32, quick.matrix)
+        assert rounding.width < 0.05
+        assert (np.abs(mean - state.mean(X[begin:end])) <= rounding.mean * exact + rounding.tiny).all()
+        assert (np.abs(width - exact) <= rounding.width * exact + rounding.tiny).all()
 
 
 def test_categories_take_a_byte(tmp_path):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from armful.checks import IntArray
-from armful.constraints._ranks import BoolArray, Ranks
+from armful.constraints._ranks import Ranks
+from armful.constraints._tops import BoolArray
 
 ByGroup = BoolArray | bool
 """Whether something is true of each of the finest groups, or of all arms where there are no groups."""

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import NO_ARMS
+from armful.constraints._tops import BoolArray, GroupedScores, top
 from armful.randomness import Keys, TieKeys, tie_keys
-
-BoolArray = NDArray[np.bool_]
 
 MANY_ARMS, SHORTLISTS = 20_000, (2, 8)
 """From so many arms on, these multiples of the number that can be chosen are ranked, and all only if both fail."""
@@ -113,28 +112,23 @@ class Ranks:
         arms are one last group, of `low` to `high`, which also drops an arm that can be spared and scores below 0. An
         arm that its group may need is kept, but beyond `upper` of a larger group it does not compete with others.
         """
-        finest = self.groups_of(arm_indices) if groups is None else groups
-        ties = tie_keys(key, arm_indices)
-        ranking = ranked(scores, ties) if self.levels else NO_ARMS
+        finest: Any = self.groups_of(arm_indices) if groups is None else groups
         rivals, needed = np.ones(arm_indices.size, dtype=bool), np.zeros(arm_indices.size, dtype=bool)
         threshold, spared_below = self.no_thresholds, np.full(self.no_thresholds.shape, np.inf)
         for level in self.levels:
-            of_arm = level.of_finest[finest]
-            arms = ranking[rivals[ranking]]
-            arms = arms[by_group(of_arm[arms], level.lower.size)]
-            group = of_arm[arms]
-            sizes = np.bincount(group, minlength=level.lower.size)
-            begins = np.cumsum(sizes) - sizes
-            rank = np.arange(arms.size) - begins[group]
-            needed[arms[rank < level.lower[group]]] = True
-            rivals[arms[rank >= level.upper[group]]] = False
-            full_at = _nth(scores[arms], begins, sizes, level.upper)[level.of_finest]
-            enough_at = _nth(scores[arms], begins, sizes, level.lower)[level.of_finest]
-            threshold = np.maximum(threshold, np.minimum(spared_below, full_at))
-            spared_below = np.minimum(spared_below, enough_at)
+            arms = np.flatnonzero(rivals)
+            grouped = GroupedScores(
+                scores[arms], level.of_finest[finest[arms]], level.lower.size, key, arm_indices[arms]
+            )
+            in_lower, enough_at = grouped.top(level.lower)
+            in_upper, full_at = grouped.top(level.upper)
+            needed[arms[in_lower]] = True
+            rivals[arms[~in_upper]] = False
+            threshold = np.maximum(threshold, np.minimum(spared_below, full_at[level.of_finest]))
+            spared_below = np.minimum(spared_below, enough_at[level.of_finest])
         arms = np.flatnonzero(rivals)
-        in_high, full_at_all = _top(scores[arms], ties[arms], self.high)
-        in_low, enough = _top(scores[arms], ties[arms], self.low)
+        in_high, full_at_all = top(scores[arms], self.high, key, arm_indices[arms])
+        in_low, enough = top(scores[arms], self.low, key, arm_indices[arms])
         rivals[arms] = in_high & (in_low | (scores[arms] >= 0))
         at_all = max(full_at_all, min(enough, 0.0))
         return rivals | needed, np.maximum(threshold, np.minimum(spared_below, at_all))
@@ -202,12 +196,9 @@ class Ranks:
         for level, of_arm in zip(self.levels, groups, strict=False):
             taken = np.bincount(of_arm[needed], minlength=level.lower.size)
             arms = np.flatnonzero(spare)
-            arms = arms[ranked(scores[arms], tie_keys(key, at(arm_indices, arms)))]
-            arms = arms[by_group(of_arm[arms], level.lower.size)]
-            sizes = np.bincount(of_arm[arms], minlength=level.lower.size)
-            rank = np.arange(arms.size) - (np.cumsum(sizes) - sizes)[of_arm[arms]]
-            becomes_needed = rank < (level.lower - taken)[of_arm[arms]]
-            spare[arms[rank >= (level.upper - taken)[of_arm[arms]]]] = False
+            grouped = GroupedScores(scores[arms], of_arm[arms], level.lower.size, key, at(arm_indices, arms))
+            becomes_needed = grouped.top(np.maximum(level.lower - taken, 0))[0]
+            spare[arms[~grouped.top(np.maximum(level.upper - taken, 0))[0]]] = False
             needed[arms[becomes_needed]], spare[arms[becomes_needed]] = True, False
             if level is not self.levels[0]:
                 least = scores[arms[becomes_needed]].min(initial=least)
@@ -218,40 +209,6 @@ class Ranks:
         gainful = candidates[forced:][scores[candidates[forced:]] >= 0]
         taken = np.concatenate([candidates[:forced], gainful])
         return np.sort(np.concatenate([kept, taken])), float(scores[taken].min(initial=least))
-
-
-def ranked(scores: FloatArray, ties: TieKeys) -> IntArray:
-    """Return the arms from the largest score to the smallest, equal scores by tie key."""
-    order = np.argsort(-scores)
-    ordered = scores[order]
-    return np.lexsort((ties, -scores)) if (ordered[1:] == ordered[:-1]).any() else order
-
-
-def by_group(groups: IntArray, n_groups: int) -> IntArray:
-    """Return the stable order that brings groups together; 16-bit integers are sorted faster."""
-    return np.argsort(groups.astype(np.uint16) if n_groups <= 2**16 else groups, kind="stable")
-
-
-def _nth(ordered: FloatArray, begins: IntArray, sizes: IntArray, counts: IntArray) -> FloatArray:
-    """Return the `counts`-th score of each group; infinity where that is 0, minus infinity where there are fewer."""
-    nth = np.where(counts == 0, np.inf, -np.inf)
-    there = (counts > 0) & (counts <= sizes)
-    nth[there] = ordered[begins[there] + counts[there] - 1]
-    return nth
-
-
-def _top(scores: FloatArray, ties: TieKeys, count: int) -> tuple[BoolArray, float]:
-    """Return which arms are the first `count`, and the last score among them (minus infinity if there are fewer)."""
-    if count == 0:
-        return np.zeros(scores.size, dtype=bool), np.inf
-    if scores.size <= count:
-        return np.ones(scores.size, dtype=bool), float(scores.min()) if scores.size == count else -np.inf
-    last = float(np.partition(scores, scores.size - count)[scores.size - count])
-    top = scores > last
-    tied = np.flatnonzero(scores == last)
-    room = count - int(top.sum())
-    top[tied[np.argpartition(ties[tied], room - 1)[:room]] if room < tied.size else tied] = True
-    return top, last
 
 
 def at(arm_indices: IntArray | None, positions: IntArray) -> IntArray:

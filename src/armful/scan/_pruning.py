@@ -10,10 +10,11 @@ from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.constraints._checks import NO_ARMS
-from armful.constraints._ranks import BoolArray, Ranks
+from armful.constraints._ranks import Ranks
+from armful.constraints._tops import BoolArray
 from armful.model.base import Model
 from armful.scan._rounding import Rounding, interval
-from armful.scan._scoring import Block, Scoring
+from armful.scan._scoring import Block, Scoring, float32_products
 from armful.scan._table_cache import TableCache, widths_are_accurate
 from armful.scan._threads import in_threads
 from armful.tables.rows import Rows
@@ -69,7 +70,9 @@ class Pruner:
         self._scored: list[ScoredArms] = []
         self._lowest_mean, self._zero_width = np.broadcast_to(-np.inf, rows.n_arms), np.broadcast_to(0.0, rows.n_arms)
         self._float64 = Rounding.of(scoring.state, np.float64)
-        self._float32 = Rounding.of(scoring.state, np.float32)
+        self._quick_widths = rows.quick_widths(scoring.state.inverse_root, scoring.state.theta)
+        matrix = None if self._quick_widths is None else self._quick_widths.matrix
+        self._float32 = Rounding.of(scoring.state, np.float32, matrix)
         self._cache = cache if scoring.bounds_scores and widths_are_accurate(scoring.state) else None
         self._use_means = self._cache is not None
         self._use_float32 = scoring.bounds_scores and self._float32.width < LARGEST_FLOAT32_ERROR
@@ -111,7 +114,8 @@ class Pruner:
     def _in_float32(self, block: Block) -> Candidates | None:
         if not self._use_float32:
             return None
-        mean, width = _float32_mean_and_width(block, self.scoring.state)
+        quick = self._quick_widths
+        mean, width = quick.compute(block.start, block.stop) if quick else _in_float32(block.X32, self.scoring.state)
         if not (np.isfinite(mean).all() and np.isfinite(width).all()):
             return None
         low_mean, high_mean, low_width, high_width = interval(mean, width, self._float32, self._float64)
@@ -119,8 +123,9 @@ class Pruner:
         low = self.scoring.assume(block, low_mean, low_width)
         high = self.scoring.assume(block, high_mean, high_width)
         lowest, highest = self.scoring.lowest(low, high), self.scoring.highest(low, high)
-        kept = self._could_be_chosen(highest, block)
-        undecided = kept & (lowest < self.ranks.thresholds_of(self.thresholds, block.arms))
+        thresholds = self.ranks.thresholds_of(self.thresholds, block.arms)
+        kept = self._could_be_chosen(highest, block, thresholds)
+        undecided = kept & (lowest < thresholds)
         if np.count_nonzero(undecided) > LARGEST_KEPT_FRACTION * kept.size:
             self._use_float32 = False
             return None
@@ -131,9 +136,15 @@ class Pruner:
         kept = self._could_be_chosen(scores, block)
         return arm_indices[kept], scores[kept], scores[kept]
 
-    def _could_be_chosen(self, highest: FloatArray, block: Block) -> BoolArray:
-        """Return which arms of a block reach the threshold and are not scored already."""
-        kept: BoolArray = highest >= self.ranks.thresholds_of(self.thresholds, block.arms)
+    def _could_be_chosen(self, highest: FloatArray, block: Block, thresholds: FloatArray | None = None) -> BoolArray:
+        """Return which arms of a block reach the threshold and are not scored already.
+
+        thresholds: those of the block, where they must be the same as in another comparison, since another thread may
+        raise them at any time.
+        """
+        if thresholds is None:
+            thresholds = self.ranks.thresholds_of(self.thresholds, block.arms)
+        kept: BoolArray = highest >= thresholds
         begin, end = np.searchsorted(self.already_scored, (block.start, block.stop))
         kept[self.already_scored[begin:end] - block.start] = False
         return kept
@@ -206,12 +217,12 @@ class Pruner:
             self._cache.set_bounds(arms, widths)
 
 
-def _float32_mean_and_width(block: Block, state: Model) -> tuple[FloatArray, FloatArray]:
+def _in_float32(X: NDArray[Any], state: Model) -> tuple[FloatArray, FloatArray]:
     """Return means and widths computed in float32, `(n,)` each."""
-    n = block.stop - block.start
-    mean, width = np.empty(n), np.empty(n)
+    mean, width = np.empty(len(X)), np.empty(len(X))
     with np.errstate(over="ignore", invalid="ignore"):
-        for rows, product in block.products(np.concatenate([state.inverse_root, state.theta[:, None]], axis=1)):
+        matrix = np.concatenate([state.inverse_root, state.theta[:, None]], axis=1).astype(np.float32)
+        for rows, product in float32_products(X, matrix):
             mean[rows] = product[:, -1]
             root = product[:, :-1]
             np.einsum("nd,nd->n", root, root, out=width[rows], dtype=np.float32, casting="same_kind")

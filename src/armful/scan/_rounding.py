@@ -25,15 +25,21 @@ class Rounding:
     tiny: float
 
     @classmethod
-    def of(cls, state: Model, dtype: DTypeLike) -> "Rounding":
-        """Return the bounds for products in this type with the root and the estimate of a state."""
+    def of(cls, state: Model, dtype: DTypeLike, matrix: FloatArray | None = None) -> "Rounding":
+        """Return the bounds for products in this type with the root and the estimate of a state.
+
+        matrix: what rows are multiplied with for the widths, if it is not the inverse of the root (`QuickWidths`). The
+        rest of the squared width is then a quadratic form in float64.
+        """
         kind, d = np.finfo(dtype), state.n_features
         unit = (d + 4) * float(kind.eps) / 2
         root, inverse, theta = _sizes(state)
+        multiplied = inverse if matrix is None else _norm(matrix)
+        squares = 0.0 if matrix is None else 4 * d * float(np.finfo(np.float64).eps) * (inverse * root) ** 2
         smallest = d * float(kind.tiny)
         return cls(
             mean=unit * theta * root + smallest * root,
-            width=unit * (inverse * root + 1) + smallest * root,
+            width=unit * (multiplied * root + 1) + squares + smallest * root,
             tiny=2 * math.sqrt(smallest) + smallest * (inverse + theta),
         )
 
@@ -70,4 +76,6 @@ def _sizes(state: Model) -> tuple[float, float, float]:
 def _norm(matrix: FloatArray) -> float:
     """Return an upper bound on the spectral norm of the matrix and of its absolute values, cheaper than the norm."""
     sizes = np.abs(matrix)
+    if not sizes.size:
+        return 0.0
     return math.sqrt(float(sizes.sum(axis=0).max()) * float(sizes.sum(axis=1).max()))

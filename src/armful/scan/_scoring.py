@@ -56,12 +56,6 @@ class Block:
         copy = self._rows.rows_float32(self.start, self.stop)
         return self.X if copy is None else copy
 
-    def products(self, matrix: FloatArray) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """Yield the features times a matrix in float32, some rows at a time; which rows, counted from the first."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            single = matrix.astype(np.float32)
-        return self._rows.products(self.start, self.stop, single) or float32_products(self.X32, single)
-
 
 def float32_products(X: NDArray[Any], matrix: NDArray[np.float32]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """Yield `X @ matrix` in float32, some rows at a time; each product is valid until the next is asked for."""

@@ -1,7 +1,8 @@
 """The base class of everything that gives the features of many arms a block at a time."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class QuickWidths:
+    """Computes the means `x.theta` and widths `|x W|` of rows, about as exactly as float32 does.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n_features, m)
+        What rows are multiplied with in float32: for a part of the squared width, |x matrix|^2. The rest of it is
+        computed in float64.
+    compute : callable
+        Takes `begin` and `end` as `Rows.rows` does, and returns means and widths, `(end - begin,)` each. A mean errs by
+        at most `(d + 2) u |x|.|theta|`, a width by at most `(d + 2) u (| |x| |matrix| | + width)`, d the number of
+        features and u the unit of rounding of float32. Threads call it at the same time.
+    """
+
+    matrix: FloatArray
+    compute: Callable[[int, int], tuple[FloatArray, FloatArray]]
 
 
 class Rows(ABC):
@@ -72,23 +92,15 @@ class Rows(ABC):
         """Return the same as `rows` in float32, or None (the default) if no such copy is kept."""
         return None
 
-    def products(
-        self, begin: int, end: int, matrix: NDArray[np.float32]
-    ) -> Iterator[tuple[slice, NDArray[np.float32]]] | None:
-        """Return `rows(begin, end) @ matrix` in float32, or None (the default) if that is not faster than multiplying.
+    def quick_widths(self, inverse_root: FloatArray, theta: FloatArray) -> QuickWidths | None:
+        """Return a way to means and widths that is faster than multiplying the rows; by default there is none.
 
         Parameters
         ----------
-        begin, end : int
-            As for `rows`.
-        matrix : ndarray of float32, shape (n_features, m)
-            What the rows are multiplied with.
-
-        Returns
-        -------
-        iterator of (slice, ndarray of float32, shape (rows of the slice, m)), or None
-            Some rows at a time: which, counted from `begin`, and their product, which is valid until the next is asked
-            for. A number may err by at most `(n_features + 2) u |x|.|column|`, u the unit of rounding of float32.
+        inverse_root : ndarray of shape (n_features, n_features)
+            W, the inverse of the root of V.
+        theta : ndarray of shape (n_features,)
+            The estimated coefficients.
         """
         return None
 

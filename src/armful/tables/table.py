@@ -14,7 +14,7 @@ from armful.tables._array_store import wrapped
 from armful.tables._csv import Dialect
 from armful.tables._ids import find_ids, id_array
 from armful.tables._table_file import ID_ROWS, TableFile
-from armful.tables.rows import Rows, Store
+from armful.tables.rows import QuickWidths, Rows, Store
 
 
 class Table(Rows):
@@ -210,11 +210,9 @@ class Table(Rows):
         """Return the same in float32 if such a copy is kept, else None."""
         return self._store.rows_float32(begin, end)
 
-    def products(
-        self, begin: int, end: int, matrix: NDArray[np.float32]
-    ) -> Iterator[tuple[slice, NDArray[np.float32]]] | None:
-        """Return the product of some rows with a matrix in float32, if there is a fast way to it, else None."""
-        return self._store.products(begin, end, matrix)
+    def quick_widths(self, inverse_root: FloatArray, theta: FloatArray) -> QuickWidths | None:
+        """Return a way to means and widths that is faster than multiplying the rows, if there is one, else None."""
+        return self._store.quick_widths(inverse_root, theta)
 
     def take(self, indices: ArrayLike) -> FloatArray:
         """Return the features of some arms, in any order and with repetitions.

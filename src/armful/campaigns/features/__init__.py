@@ -1,6 +1,6 @@
 """`FeatureRecipe`: how the columns of a file become features, frozen at the first round."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
@@ -12,10 +12,11 @@ import pyarrow as pa
 from armful.campaigns.features._fitting import OneValue, fit_of
 from armful.campaigns.features._kinds import Features, Part, Target, unique_names
 from armful.campaigns.features._numbers import Ready
-from armful.campaigns.features._packed_product import products
+from armful.campaigns.features._packed_product import Layout
 from armful.campaigns.features._packed_rows import PackedRows, Written
 from armful.campaigns.features._recipe_json import recipe_content, recipe_text
 from armful.campaigns.features._row_sample import RowSample
+from armful.campaigns.features._texts import Category
 from armful.campaigns.features._transformers import TransformerFeatures
 from armful.campaigns.settings import FeatureSettings
 from armful.tables._columns import name_list
@@ -243,11 +244,13 @@ class FeatureRecipe:
             first += width
         return X
 
-    def products(self, rows: PackedRows, matrix: Features) -> Iterator[tuple[slice, Features]]:
-        """Return the features of packed rows times a matrix `(n_features, m)`: see `Rows.products`."""
-        if self.interactions:
-            return iter([(slice(0, rows.n), self.unpack(rows) @ matrix)])
-        return products(rows, matrix, np.float32(self._one), intercept=self.intercept)
+    @cached_property
+    def layout(self) -> Layout:
+        """Which features packed rows have, without interactions."""
+        places = zip(self.parts, self._places, strict=True)
+        categories = tuple(place for part, place in places if isinstance(part, Category))
+        one = float(np.float32(self._one))
+        return Layout(n_features=self.n_features, one=one, intercept=self.intercept, categories=categories)
 
     @property
     def _one(self) -> float:

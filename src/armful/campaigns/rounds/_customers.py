@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.features._kinds import ColumnFeatures
+from armful.campaigns.features._packed_rows import PackedRows
 from armful.campaigns.holdout import shares_at
 from armful.campaigns.reading import _column_values as column_values
 from armful.campaigns.reading._person_ids import (
@@ -24,7 +25,7 @@ from armful.campaigns.reading._person_ids import (
 )
 from armful.campaigns.reading._row_progress import with_progress
 from armful.campaigns.reading._rows import open_rows
-from armful.campaigns.rounds._feature_file import FeatureFile
+from armful.campaigns.rounds._feature_file import FeatureFile, estimator
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray, IntArray
 from armful.constraints._groups import Groups
@@ -130,7 +131,7 @@ def read_customers(
     columns, texts = columns_of(settings, recipe)
     reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
     file = FeatureFile(path, recipe)
-    prepare = _Preparation(settings, recipe, theta.astype(np.float32), excluded, required, file)
+    prepare = _Preparation(settings, recipe, estimator(recipe, theta), excluded, required, file)
     batches = _numbered(with_progress(reader, "reading customers", show=progress))
     prepared = list(in_threads_as_read(prepare, batches))
     if not prepared:
@@ -174,7 +175,7 @@ class _Preparation:
 
     settings: Settings
     recipe: FeatureRecipe
-    theta: NDArray[np.float32]
+    estimate: Callable[[PackedRows], NDArray[np.float32]]
     excluded: Future[IdSet]
     required: IdSet
     file: FeatureFile
@@ -194,7 +195,7 @@ class _Preparation:
             shares=shares,
             excluded=self.excluded.result().holds(ids, keys),
             required=self.required.holds(ids, keys),
-            estimates=np.concatenate([some[:, 0] for _, some in self.recipe.products(rows, self.theta[:, None])]),
+            estimates=self.estimate(rows),
             groups=[_labels_and_codes(batch, quota.column) for quota in settings.choose.quotas],
             costs=None if budget is None else _numbers(batch, budget.column, ids, at_least_zero=True),
             scores=None if score is None else _numbers(batch, score, ids),

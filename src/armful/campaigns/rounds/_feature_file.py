@@ -3,8 +3,8 @@
 import os
 import shutil
 import weakref
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -13,15 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.campaigns.features import FeatureRecipe
+from armful.campaigns.features._packed_product import PackedProduct, PackedWidths
 from armful.campaigns.features._packed_rows import Bytes, PackedRows
 from armful.checks import FloatArray, IntArray
 from armful.errors import with_message
 from armful.files._atomic_file import FULL, size_text
 from armful.tables._table_file import OpenFile
-from armful.tables.rows import Store
+from armful.tables.rows import QuickWidths, Store
 
 SAMPLED_BLOCKS = 4
 """A sample of rows is read from so many blocks."""
+
+
+def estimator(recipe: FeatureRecipe, theta: FloatArray) -> Callable[[PackedRows], NDArray[np.float32]]:
+    """Return a function that computes `x.theta` of packed rows in float32, `(n,)`."""
+    if not theta.any():
+        return lambda rows: np.zeros(rows.n, dtype=np.float32)
+    if recipe.interactions:
+        return lambda rows: recipe.unpack(rows) @ theta.astype(np.float32)
+    product = PackedProduct(recipe.layout, theta[:, None])
+    return lambda rows: np.concatenate([some[:, 0].copy() for _, some in product(rows)])
 
 
 class FeatureFile(Store):
@@ -102,19 +113,20 @@ class FeatureFile(Store):
         ]
         return np.concatenate(parts or [np.zeros((0, self.n_features), np.float32)]) if len(parts) != 1 else parts[0]
 
-    def products(
-        self, begin: int, end: int, matrix: NDArray[np.float32]
-    ) -> Iterator[tuple[slice, NDArray[np.float32]]] | None:
-        return None if self._recipe.interactions else self._products(begin, end, matrix)
+    def quick_widths(self, inverse_root: FloatArray, theta: FloatArray) -> QuickWidths | None:
+        if self._recipe.interactions:
+            return None
+        widths = PackedWidths(self._recipe.layout, inverse_root, theta)
+        return QuickWidths(widths.matrix, partial(self._widths, widths))
 
-    def _products(
-        self, begin: int, end: int, matrix: NDArray[np.float32]
-    ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        for block in self._blocks_of(begin, end):
-            first = max(begin, block.start)
-            rows = self._read(block).take(slice(first - block.start, min(end, block.stop) - block.start))
-            for some, product in self._recipe.products(rows, matrix):
-                yield slice(some.start + first - begin, some.stop + first - begin), product
+    def _widths(self, widths: PackedWidths, begin: int, end: int) -> tuple[FloatArray, FloatArray]:
+        parts = [
+            widths(self._read(block).take(slice(max(begin - block.start, 0), min(end, block.stop) - block.start)))
+            for block in self._blocks_of(begin, end)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return tuple(np.concatenate([np.zeros(0), *(part[i] for part in parts)]) for i in range(2))  # type: ignore[return-value]
 
     def take(self, indices: IntArray) -> FloatArray:
         values = np.empty((indices.size, self.n_features))
