@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful.campaigns.holdout import uniforms
-from armful.campaigns.reading._person_ids import IdSet, refuse_repeated, uniforms_of_texts
+from armful.campaigns.reading import _person_ids
+from armful.campaigns.reading._person_ids import IdSet, refuse_repeated, short_keys, uniforms_of_texts
 
 IDS = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1), max_size=20)
 ASCII = st.lists(st.text("abc 019-", min_size=1), max_size=20)
@@ -32,10 +33,24 @@ def test_a_set_holds_what_was_put_in(known, asked):
 def test_ids_with_the_same_number_are_told_apart():
     ids = IdSet([np.array(["anna"])], "autumn")
     assert not ids.holds(pa.array(["bert"]), uniforms(["anna"], "autumn")).any()
-    refuse_repeated(pa.chunked_array([["anna", "bert"]]), np.array([0.5, 0.5]), "id")
+    refuse_repeated(pa.chunked_array([["anna", "bert"]]), np.array([7, 7], dtype=np.uint32), "id")
 
 
 def test_a_repeated_id_is_named_with_its_rows():
     texts = pa.chunked_array([["anna", "bert"], ["cleo", "anna"]])
     with pytest.raises(ValueError, match="id 'anna' is in rows 1 and 4"):
-        refuse_repeated(texts, uniforms(["anna", "bert", "cleo", "anna"], "autumn"), "id")
+        refuse_repeated(texts, short_keys(uniforms(["anna", "bert", "cleo", "anna"], "autumn")), "id")
+
+
+@pytest.mark.parametrize("compared", [1, 50_000])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_repeated_id_is_found_among_ids_that_share_a_key(monkeypatch, compared, repeated):
+    monkeypatch.setattr(_person_ids, "COMPARED", compared)
+    ids = [f"C{i}" for i in range(300)]
+    keys = (np.arange(300) % 40 * 100_000_000).astype(np.uint32)
+    if repeated:
+        ids[250], keys[250] = ids[17], keys[17]
+        with pytest.raises(ValueError, match="id 'C17' is in rows 18 and 251"):
+            refuse_repeated(pa.chunked_array([ids]), keys, "id")
+    else:
+        refuse_repeated(pa.chunked_array([ids]), keys, "id")

@@ -3,11 +3,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armful import RidgeState
-from armful.scan._pruning import LARGEST_FLOAT32_ERROR, _float32_mean_and_width
+from armful.scan._pruning import LARGEST_FLOAT32_ERROR, _in_float32
 from armful.scan._rounding import Rounding, growth, interval
-from armful.scan._scoring import Block
 from armful.scan._table_cache import TableCache
-from armful.tables._array_store import ArrayRows
 
 
 def learned(rng, d, n, scale):
@@ -27,9 +25,7 @@ def test_float32_never_errs_by_more_than_is_allowed_for(d, n, spread, seed):
     X = rng.standard_normal((700, d)) * scale * 10.0 ** rng.integers(-30, 10, (700, 1))
     X[:100] = rng.random((100, d)) < 0.1
     mean, width = state.mean_and_width(X)
-    low_mean, high_mean, low_width, high_width = interval(
-        *_float32_mean_and_width(Block(ArrayRows(X), slice(0, 700)), state), single, plain
-    )
+    low_mean, high_mean, low_width, high_width = interval(*_in_float32(X, state), single, plain)
     assert (low_mean <= mean).all()
     assert (mean <= high_mean).all()
     assert (low_width <= width).all()

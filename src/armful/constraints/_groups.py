@@ -20,6 +20,18 @@ Counts = int | Mapping[Hashable, int]
 Total = int | tuple[int, int] | None
 
 
+COUNTED_AT_A_TIME = 1 << 18
+"""Codes are counted so many at a time, since numpy makes int64 of them."""
+
+
+def counted(codes: IntArray, n_groups: int) -> IntArray:
+    """Return how often each code occurs, `(n_groups,)`."""
+    counts = np.zeros(n_groups, dtype=np.int64)
+    for begin in range(0, codes.size, COUNTED_AT_A_TIME):
+        counts += np.bincount(codes[begin : begin + COUNTED_AT_A_TIME], minlength=n_groups)
+    return counts
+
+
 @dataclass(frozen=True, eq=False)
 class Groups:
     """A group for each arm: `labels` in order of appearance, and the number of each arm's group, `of_arm` `(n_arms,)`.
@@ -34,7 +46,7 @@ class Groups:
     @cached_property
     def sizes(self) -> IntArray:
         """The number of arms in each group."""
-        return np.bincount(self.of_arm, minlength=len(self.labels))
+        return counted(self.of_arm, len(self.labels))
 
     @classmethod
     def of(cls, groups: "Iterable[Hashable] | Groups") -> "Groups":
@@ -183,6 +195,8 @@ def _phrase(name: str, number: int) -> str:
 
 def parents_of(finer: Groups, coarser: Groups) -> IntArray:
     """Return the group of the coarser level that each group of the finer level lies in."""
+    if finer is coarser:
+        return np.arange(len(finer.labels))
     parents = np.zeros(len(finer.labels), dtype=np.int64)
     parents[finer.of_arm] = coarser.of_arm
     return parents

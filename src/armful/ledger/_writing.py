@@ -46,7 +46,7 @@ def write_round(
     """Add a round with its arms, and return it; raise LedgerError if its number or its key is taken."""
     cursor = store.cursor(connection)
     store.check_durable(cursor)
-    _check_arms(arms)
+    order = _checked_order(arms)
     check_texts([key or "", settings, recipe or ""])
     campaign = lock_campaign(connection, campaign_id)
     _check_number(connection, campaign_id, number, key)
@@ -60,7 +60,7 @@ def write_round(
     values |= {"n_features": arms.features.shape[1], "details": _as_json(details)}
     round_id = connection.execute(insert(rounds).values(values).returning(rounds.c.id)).scalar_one()
     columns = ("round_id", "arm", "position", "share", "predicted", "bonus", "capped", "probability", "features")
-    store.insert(cursor, chosen, [*columns, "groups"], _chosen_rows(round_id, arms))
+    store.insert(cursor, chosen, [*columns, "groups"], _chosen_rows(round_id, arms, order))
     cursor.close()
     return RoundInfo(
         id=round_id,
@@ -89,18 +89,22 @@ def _check_number(connection: Connection, campaign_id: int, number: int, key: st
         raise LedgerError(f"rounds are numbered one by one: the next is {last + 1}, got {number}")
 
 
-def _check_arms(arms: ChosenArms) -> None:
+def _checked_order(arms: ChosenArms) -> IntArray:
+    """Return the arms in the order of the primary key, in which pages fill one after another; check them."""
     unknown = set(np.unique(arms.shares).tolist()) - set(SHARES)
     if unknown:
         raise LedgerError(f"a share must be one of {', '.join(SHARES)}, got {sorted(unknown)[0]!r}")
     if not np.isfinite(arms.features).all():
         raise LedgerError("features must be finite, and within the range of float32")
-    names, counts = np.unique(arms.ids, return_counts=True)
-    if len(names) < len(arms.ids):
-        raise LedgerError(f"an arm can be chosen once in a round, and {str(names[counts > 1][0])!r} is there twice")
+    order: IntArray = np.argsort(arms.ids, kind="stable")
+    ids = arms.ids[order]
+    repeated = ids[1:][ids[1:] == ids[:-1]]
+    if repeated.size:
+        raise LedgerError(f"an arm can be chosen once in a round, and {str(repeated[0])!r} is there twice")
     check_ids(arms.ids.tolist())
     for values in arms.groups.values():
-        check_texts(values.tolist())
+        check_texts(np.unique(values).tolist())
+    return order
 
 
 def check_ids(ids: Sequence[str]) -> None:
@@ -128,8 +132,7 @@ def check_lengths(names: Iterable[str]) -> None:
             raise LedgerError(f"a key, a unit or an id has at most {LONGEST_NAME} bytes, got {name[:20]!r}...")
 
 
-def _chosen_rows(round_id: int, arms: ChosenArms) -> Iterator[tuple[Any, ...]]:
-    order = np.argsort(arms.ids, kind="stable")  # in the order of the primary key, pages fill one after another
+def _chosen_rows(round_id: int, arms: ChosenArms, order: IntArray) -> Iterator[tuple[Any, ...]]:
     width = 4 * arms.features.shape[1]
     for begin in range(0, len(order), AT_A_TIME):
         some = order[begin : begin + AT_A_TIME]

@@ -43,6 +43,18 @@ def in_threads_as_read(work: Callable[[Item], Result], items: Iterable[Item]) ->
             yield waiting.popleft().result()
 
 
+def while_reading(work: Callable[[Item], object], items: Iterable[Item]) -> None:
+    """Call `work(item)` for each item, one after another, in a thread while the calling thread reads the next item."""
+    with ThreadPoolExecutor(1) as pool:
+        at_work: Future[object] | None = None
+        for item in items:
+            if at_work is not None:
+                at_work.result()
+            at_work = pool.submit(work, item)
+        if at_work is not None:
+            at_work.result()
+
+
 @contextmanager
 def blas_at_one_thread() -> Iterator[None]:
     """Limit BLAS to one thread, so that all scores of a round are rounded alike; does nothing without threadpoolctl."""

@@ -9,13 +9,12 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from armful.campaigns.features._fitting import OneValue, fit_of
+from armful.campaigns.features._fitting import OneValue, columns_named, fit_of, gathered
 from armful.campaigns.features._kinds import Features, Part, Target, unique_names
 from armful.campaigns.features._numbers import Ready
 from armful.campaigns.features._packed_product import Layout
 from armful.campaigns.features._packed_rows import PackedRows, Written
 from armful.campaigns.features._recipe_json import recipe_content, recipe_text
-from armful.campaigns.features._row_sample import RowSample
 from armful.campaigns.features._texts import Category
 from armful.campaigns.features._transformers import TransformerFeatures
 from armful.campaigns.settings import FeatureSettings
@@ -93,14 +92,7 @@ class FeatureRecipe:
             return cls((Ready(columns=settings.ready),), intercept=False)
         fits = [fit_of(column) for column in settings.columns]
         names = [column.name for column in settings.columns]
-        sample = RowSample()
-        for batch in batches:
-            rows, sampled = sample.select(batch.num_rows), {}
-            for name, column, fit in zip(names, _columns(batch, names), fits, strict=True):
-                numbers = fit.add(column)
-                if numbers is not None:
-                    sampled[name] = numbers[rows]
-            sample.add(pa.RecordBatch.from_pydict({"": rows} | sampled))
+        sample = gathered(names, fits, batches)
         if not sample.n_rows:
             raise ValueError("the features are fitted on the rows of the first round, got none")
         drawn, parts, left_out = sample.rows(), [], []
@@ -222,7 +214,7 @@ class FeatureRecipe:
 
     def pack(self, batch: pa.RecordBatch) -> PackedRows:
         """Return the features of some rows in a fraction of the memory, with the errors of `transform`."""
-        columns = dict(zip(self.columns, _columns(batch, self.columns), strict=True))
+        columns = dict(zip(self.columns, columns_named(batch, self.columns), strict=True))
         written: list[Written] = []
         for part, place in zip(self.parts, self._places, strict=True):
             part.write([columns[name] for name in part.columns], Target(written, place.start, self._one))
@@ -249,8 +241,7 @@ class FeatureRecipe:
         """Which features packed rows have, without interactions."""
         places = zip(self.parts, self._places, strict=True)
         categories = tuple(place for part, place in places if isinstance(part, Category))
-        one = float(np.float32(self._one))
-        return Layout(n_features=self.n_features, one=one, intercept=self.intercept, categories=categories)
+        return Layout(n_features=self.n_features, one=self._one, intercept=self.intercept, categories=categories)
 
     @property
     def _one(self) -> float:
@@ -288,14 +279,3 @@ class FeatureRecipe:
             The text is no recipe, or one of a later version.
         """
         return cls(*recipe_content(text, trusted))
-
-
-def _columns(batch: pa.RecordBatch, names: Sequence[str]) -> list[pa.Array]:
-    """Return columns of a batch; raise ValueError if some are not there."""
-    missing = [name for name in names if name not in batch.schema.names]
-    if missing:
-        raise ValueError(
-            f"column {name_list(missing)} is needed for the features and is not there; "
-            f"the columns are {name_list(batch.schema.names)}"
-        )
-    return [batch.column(name) for name in names]

@@ -1,6 +1,6 @@
 """What the recipe freezes, worked out in one pass over the rows of the first round."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -10,10 +10,13 @@ import pyarrow.compute as pc
 
 from armful.campaigns.features._kinds import MISSING, OTHER, Part
 from armful.campaigns.features._numbers import Date, Number, Scale
+from armful.campaigns.features._row_sample import RowSample
 from armful.campaigns.features._texts import Category, Ordered, Text, checked_texts, positions
 from armful.campaigns.reading import _column_values as values
 from armful.campaigns.settings import ColumnSettings
 from armful.checks import FloatArray
+from armful.scan._threads import while_reading
+from armful.tables._columns import name_list
 
 ENDS = (0.005, 0.995)
 """The quantiles that become 0 and 1: a few outliers do not squeeze all other numbers together."""
@@ -52,6 +55,33 @@ def fit_of(settings: ColumnSettings) -> ColumnFit:
             return OrderedFit(settings)
         case "text":
             return TextFit(settings)
+
+
+def gathered(names: Sequence[str], fits: Sequence[ColumnFit], batches: Iterable[pa.RecordBatch]) -> RowSample:
+    """Add all rows to the fits of the columns, and return a sample of the numbers of those that need one."""
+    sample = RowSample()
+
+    def add(batch: pa.RecordBatch) -> None:
+        rows, sampled = sample.select(batch.num_rows), {}
+        for name, column, fit in zip(names, columns_named(batch, names), fits, strict=True):
+            numbers = fit.add(column)
+            if numbers is not None:
+                sampled[name] = numbers[rows]
+        sample.add(pa.RecordBatch.from_pydict({"": rows} | sampled))
+
+    while_reading(add, batches)
+    return sample
+
+
+def columns_named(batch: pa.RecordBatch, names: Sequence[str]) -> list[pa.Array]:
+    """Return columns of a batch; raise ValueError if some are not there."""
+    missing = [name for name in names if name not in batch.schema.names]
+    if missing:
+        raise ValueError(
+            f"column {name_list(missing)} is needed for the features and is not there; "
+            f"the columns are {name_list(batch.schema.names)}"
+        )
+    return [batch.column(name) for name in names]
 
 
 class NumberFit:

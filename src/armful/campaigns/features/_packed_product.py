@@ -26,7 +26,7 @@ class Layout:
     ----------
     n_features : int
     one : float
-        What is written for 1, a number of float32.
+        What is written for 1, as float32.
     intercept : bool
         Whether feature 0 is a one in every row.
     categories : tuple of slice
@@ -68,7 +68,7 @@ class Layout:
             table = matrix[: int(self.intercept and i == 0)].sum(axis=0, keepdims=True)
             for each in group:
                 table = (table[:, None] + matrix[each]).reshape(-1, matrix.shape[1])
-            tables.append(table * self.one)
+            tables.append(table * float(np.float32(self.one)))
         return tables
 
     def codes(self, rows: PackedRows) -> list[IntArray]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from armful import checks
 from armful.campaigns.holdout import CHOSEN, HOLDOUT, NO_CONTACT, SHARES
 from armful.campaigns.holdout._crossing_quotas import contacts_by_cell
 from armful.checks import IntArray
+from armful.constraints._groups import counted
 from armful.errors import InfeasibleError
 
 
@@ -111,7 +113,7 @@ def split_round(
     needed = np.zeros(shares.size, dtype=bool) if required is None else required
     if not _nest(quotas):
         return _split_crossing(k, shares, quotas, needed, offset)
-    groups, n_groups = (quotas[-1].groups, len(quotas[-1].labels)) if quotas else (np.zeros(shares.size, np.int64), 1)
+    groups, n_groups = (quotas[-1].groups, len(quotas[-1].labels)) if quotas else (np.zeros(shares.size, np.uint8), 1)
     sizes = _sizes(groups, n_groups, shares)
     low, high = _sizes(groups[needed], n_groups, shares[needed]), sizes
     bounds = []
@@ -160,10 +162,12 @@ def _split_crossing(
     return Split(k=picked.sum(axis=0), at_least=tuple(at_least), at_most=tuple(at_most))
 
 
-def _sizes(groups: IntArray, n_groups: int, shares: NDArray[np.uint8]) -> IntArray:
+def _sizes(groups: NDArray[Any], n_groups: int, shares: NDArray[np.uint8]) -> IntArray:
     """Return the people of each group in each share, `(n_groups, 3)`."""
-    counts = np.bincount(groups * len(SHARES) + shares, minlength=n_groups * len(SHARES))
-    return counts.reshape(n_groups, len(SHARES))
+    kind = np.min_scalar_type(n_groups * len(SHARES))
+    codes = np.multiply(groups, len(SHARES), dtype=kind, casting="unsafe")
+    codes += shares
+    return counted(codes, n_groups * len(SHARES)).reshape(n_groups, len(SHARES))
 
 
 def _nest(quotas: Sequence[GroupQuota]) -> bool:
@@ -218,8 +222,10 @@ def _contacts(counts: IntArray) -> IntArray:
     return counts[:, CHOSEN] + counts[:, HOLDOUT]
 
 
-def _parents(groups: IntArray, n_groups: int, quota: GroupQuota) -> IntArray:
+def _parents(groups: NDArray[Any], n_groups: int, quota: GroupQuota) -> IntArray:
     """Return the group of the quota in which each of the finer groups lies, `(n_groups,)`."""
+    if groups is quota.groups:
+        return np.arange(n_groups)
     parents = np.zeros(n_groups, dtype=np.int64)
     parents[groups] = quota.groups
     return parents

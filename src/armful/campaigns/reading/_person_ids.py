@@ -21,8 +21,8 @@ BITS = 22
 """Keys are looked up by so many bits first, which leaves few of them."""
 
 
-SORTED_APART = 4
-"""Keys are sorted in so many ranges, in threads."""
+COMPARED = 50_000
+"""Keys that several ids have whose ids are compared at a time."""
 
 
 class IdSet:
@@ -112,26 +112,36 @@ def as_texts(column: Any, name: str) -> Any:
     return column_values.texts(column, name).cast(pa.string())
 
 
-def refuse_repeated(ids: Any, keys: FloatArray, name: str) -> None:
-    """Raise ValueError if an id occurs twice. keys: their `uniforms`, equal for equal ids."""
-    ends = np.linspace(0, 1, SORTED_APART + 1)  # keys are from 0 up to 1
-
-    def repeats(i: int) -> bool:
-        ordered = np.sort(keys[(keys >= ends[i]) & (keys < ends[i + 1])])
-        return bool((ordered[1:] == ordered[:-1]).any())
-
-    if any(list(in_threads(repeats, range(SORTED_APART), SORTED_APART))):
-        _refuse_same_key(ids, keys, name)
+def short_keys(keys: FloatArray) -> NDArray[np.uint32]:
+    """Return `uniforms` of ids in half the memory, for `refuse_repeated`."""
+    return (keys * 2.0**32).astype(np.uint32)
 
 
-def _refuse_same_key(ids: Any, keys: FloatArray, name: str) -> None:
-    """Raise ValueError if an id occurs twice; ids that differ may have the same key."""
-    order = np.argsort(keys, kind="stable")
-    same = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
-    for i in same.tolist():
-        first, second = sorted((int(order[i]), int(order[i + 1])))
-        if ids[first].as_py() == ids[second].as_py():
-            raise ValueError(
-                f"every customer must be in the file once, and {name} {ids[first].as_py()!r} is in rows {first + 1} "
-                f"and {second + 1}"
-            )
+def refuse_repeated(ids: Any, keys: NDArray[np.uint32], name: str) -> None:
+    """Raise ValueError if an id of an Arrow chunked array occurs twice. keys: their `short_keys`."""
+    middle = np.uint32(2**31)
+
+    def repeated(lower: bool) -> NDArray[np.uint32]:
+        ordered = np.sort(keys[keys < middle] if lower else keys[keys >= middle])
+        return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+
+    shared = np.concatenate(list(in_threads(repeated, (True, False), 2)))
+    for begin in range(0, shared.size, COMPARED):
+        some = shared[begin : begin + COMPARED]
+        near = np.zeros(1 << BITS, dtype=bool)
+        near[some >> (32 - BITS)] = True
+        rows = np.flatnonzero(near[keys >> (32 - BITS)])
+        rows = rows[np.isin(keys[rows], some)]
+        _refuse_same(ids_at(ids, rows), rows, name)
+
+
+def _refuse_same(ids: Ids, rows: IntArray, name: str) -> None:
+    """Raise ValueError if some ids, which are in these rows, are the same."""
+    order = np.argsort(ids, kind="stable")
+    same = np.flatnonzero(ids[order[1:]] == ids[order[:-1]])
+    if same.size:
+        first, second = order[same[0]], order[same[0] + 1]
+        raise ValueError(
+            f"every customer must be in the file once, and {name} {str(ids[first])!r} is in rows {rows[first] + 1} "
+            f"and {rows[second] + 1}"
+        )

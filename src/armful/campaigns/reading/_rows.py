@@ -63,7 +63,12 @@ class RowReader:
 
 
 def open_rows(
-    source: Any, *, columns: Sequence[str] | None = None, text: Sequence[str] = (), delimiter: str = ","
+    source: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    text: Sequence[str] = (),
+    delimiter: str = ",",
+    read: Sequence[str] | None = None,
 ) -> RowReader:
     """Return the rows of a source.
 
@@ -72,11 +77,13 @@ def open_rows(
     source : path, list of paths, DataFrame or Arrow data
         CSV or Parquet files, a folder of Parquet files, or whatever gives an Arrow stream.
     columns : sequence of str, optional
-        Which columns to read, in this order; by default all.
+        Which columns must be there; by default all.
     text : sequence of str
         Columns of a CSV file that are read as they are written. In the others, numbers are float64.
     delimiter : str
         What separates the columns of a CSV file.
+    read : sequence of str, optional
+        Which of `columns` to read from files, in this order; by default all of them.
 
     Returns
     -------
@@ -97,8 +104,8 @@ def open_rows(
         if len(are_csv) > 1:
             raise ValueError(f"{name} are of several formats: give CSV files or Parquet files, not both")
         if are_csv == {True}:
-            return _from_csv(files, name, columns, text, dialect)
-        return _from_parquet(files, name, columns)
+            return _from_csv(files, name, columns, text, dialect, read)
+        return _from_parquet(files, name, columns, read)
     kind = type(source).__name__
     if kind == "LazyFrame":
         raise ValueError("source must be in memory, got a LazyFrame: pass what its .collect() gives")
@@ -108,18 +115,24 @@ def open_rows(
 
 
 def _from_csv(
-    files: Sequence[FileStamp], name: str, columns: Sequence[str] | None, text: Sequence[str], dialect: Dialect
+    files: Sequence[FileStamp],
+    name: str,
+    columns: Sequence[str] | None,
+    text: Sequence[str],
+    dialect: Dialect,
+    read: Sequence[str] | None,
 ) -> RowReader:
     names, types = _csv_types(files[0], text, dialect)
-    wanted = names if columns is None else list(columns)
-    refuse_column_choice(name, names, wanted)
+    needed = names if columns is None else list(columns)
+    refuse_column_choice(name, names, needed)
+    wanted = needed if read is None else list(read)
     kinds = {column: types[column] for column in wanted}
     sizes, position = [file.size or 0 for file in files], [0]
 
     def batches() -> Iterator[pa.RecordBatch]:
         for i, file in enumerate(files):
             present = names if i == 0 else _csv_types(file, text, dialect)[0]
-            refuse_column_choice(file.path, present, wanted)
+            refuse_column_choice(file.path, present, needed)
             with _csv_errors(file.path, present):
                 raw = file.system.open_input_file(file.path)
                 for batch in _open_csv(raw, file.path, dialect, column_types=kinds, include_columns=wanted):
@@ -190,12 +203,15 @@ def _refuse_row(path: str, message: str) -> None:
         raise FileFormatError(sentence) from None
 
 
-def _from_parquet(files: Sequence[FileStamp], name: str, columns: Sequence[str] | None) -> RowReader:
+def _from_parquet(
+    files: Sequence[FileStamp], name: str, columns: Sequence[str] | None, read: Sequence[str] | None
+) -> RowReader:
     found = [schema_and_metadata(file) for file in files]
     first = found[0][0]
-    wanted = feature_columns(first) if columns is None else list(columns)
+    needed = feature_columns(first) if columns is None else list(columns)
     for file, (schema, _) in zip(files, found, strict=True):
-        refuse_column_choice(file.path, schema.names, wanted)
+        refuse_column_choice(file.path, schema.names, needed)
+    wanted = needed if read is None else list(read)
     n_rows, n_bytes = sum(metadata.num_rows for _, metadata in found), sum(file.size or 0 for file in files)
     if not n_rows:
         raise NoRowsError(f"{name} holds no rows")

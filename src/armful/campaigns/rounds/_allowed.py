@@ -1,6 +1,7 @@
 """Which sets of customers the settings allow, for each share of people."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +133,7 @@ def _allowed(
             constraint = sizes.constraint(k)
             return Allowed(constraint=constraint, candidates=None, required=required, probabilities=None, sizes=sizes)
         columns = {name: replace(groups, of_arm=groups.of_arm[free]) for name, groups in columns.items()}
-        constraint = _by_rank(columns, at_least, at_most, k, np.arange(free.size), free.size)
+        constraint = _by_rank(_with_nobody(columns, np.arange(free.size), free.size), at_least, at_most, k)
         known = not required.size and len(names) <= 1
         probabilities = _probabilities(columns, at_least, at_most, k, free.size) if known else None
         return Allowed(constraint=constraint, candidates=free, required=required, probabilities=probabilities)
@@ -161,11 +162,19 @@ class Sizes:
     def constraint(self, k: int, picked: IntArray | None = None) -> Constraint:
         """Return the bounds for picking `k` more; the first ones must meet all lower bounds."""
         if picked is None:
-            return _by_rank(self.columns, self.at_least, self.at_most, k, self.free, self.n)
+            return _by_rank(self._levels, self.at_least, self.at_most, k)
         taken = [np.bincount(each.of_arm[picked], minlength=len(each.labels)) for each in self.columns.values()]
         at_most = [high - counts for high, counts in zip(self.at_most, taken, strict=True)]
-        free = np.setdiff1d(self.free, picked, assume_unique=True)
-        return _by_rank(self.columns, [np.zeros_like(high) for high in at_most], at_most, k, free, self.n)
+        levels = {}
+        for name, groups in self._levels.items():
+            of_arm = groups.of_arm.copy()
+            of_arm[picked] = len(groups.labels) - 1
+            levels[name] = replace(groups, of_arm=of_arm)
+        return _by_rank(levels, [np.zeros_like(high) for high in at_most], at_most, k)
+
+    @cached_property
+    def _levels(self) -> dict[str, Groups]:
+        return _with_nobody(self.columns, self.free, self.n)
 
     def parts(self, n_parts: int) -> list[int]:
         """Return the sizes of at most so many parts, of which the first can meet all lower bounds."""
@@ -174,20 +183,25 @@ class Sizes:
         return [first, *(size for size in later if size)]
 
 
-def _by_rank(
-    columns: dict[str, Groups], at_least: list[IntArray], at_most: list[IntArray], k: int, free: IntArray, n: int
-) -> Constraint:
-    """Return the quotas on all n customers, of whom those who are not free are in a group of their own."""
-    columns = columns or {"customers": Groups(["all"], np.zeros(n, dtype=np.int64))}
-    if not at_least:
-        at_least, at_most = [np.zeros(1, dtype=np.int64)], [np.array([free.size])]
-    levels, lows, highs = {}, {}, {}
-    for (name, groups), low, high in zip(columns.items(), at_least, at_most, strict=True):
-        of_arm = np.full(n, len(groups.labels), dtype=np.int64)
+def _with_nobody(columns: dict[str, Groups], free: IntArray, n: int) -> dict[str, Groups]:
+    """Return the groups of all n customers, of whom those who are not free are in a last group of their own."""
+    levels = {}
+    for name, groups in (columns or {"customers": Groups(["all"], np.zeros(n, dtype=np.uint8))}).items():
+        of_arm = np.full(n, len(groups.labels), dtype=np.min_scalar_type(len(groups.labels)))
         of_arm[free] = groups.of_arm[free]
         levels[name] = Groups([*groups.labels, NOBODY], of_arm, kind=name)
-        lows[name] = dict(zip(groups.labels, low.tolist(), strict=True))
-        highs[name] = {**dict(zip(groups.labels, high.tolist(), strict=True)), NOBODY: 0}
+    return levels
+
+
+def _by_rank(levels: dict[str, Groups], at_least: list[IntArray], at_most: list[IntArray], k: int) -> Constraint:
+    """Return the quotas on all customers; levels: those of `_with_nobody`, without bounds if there are no columns."""
+    if not at_least:
+        (groups,) = levels.values()
+        at_least, at_most = [np.zeros(1, dtype=np.int64)], [np.array([groups.of_arm.size])]
+    lows, highs = {}, {}
+    for (name, groups), low, high in zip(levels.items(), at_least, at_most, strict=True):
+        lows[name] = dict(zip(groups.labels[:-1], low.tolist(), strict=True))
+        highs[name] = {**dict(zip(groups.labels[:-1], high.tolist(), strict=True)), NOBODY: 0}
     if len(levels) == 1:
         (name,) = levels
         return Quotas(levels[name], at_least=lows[name], at_most=highs[name], total=k)

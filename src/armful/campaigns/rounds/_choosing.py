@@ -30,6 +30,10 @@ PARTS = 4
 least is known are much alike, and asking only them teaches little (docs/decisions/0021)."""
 
 
+AT_A_TIME = 4096
+"""Rows of features that are put in order at a time, so that they need no memory besides."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Picked:
     """Who is on the list of a round, and what is recorded of it."""
@@ -68,7 +72,7 @@ def choose_round(
     rng = np.random.default_rng([settings.seed, number])
     allowed = allowed_sets(customers, settings, offset=float(rng.random()))
     policy.state = with_pending(state, pending) if len(pending) else state
-    parts = []
+    parts: list[_Part] = []
     details: dict[str, Any] = {"n_customers": customers.shares.size, "n_excluded": int(customers.excluded.sum())}
     for share, sets in allowed.items():
         if share == HOLDOUT:
@@ -80,13 +84,13 @@ def choose_round(
             own = np.random.default_rng([settings.seed, number, 2])
             best = pool.submit(_best_by_estimate, customers, sets, state, own) if share == CHOSEN else None
             choices = _choose(policy, customers, sets, n_parts=PARTS if state.n < state.n_features else 1)
-            parts.append(_by_policy(customers, sets, share, choices, state))
+            parts += _by_policy(customers, sets, share, choices, state)
         if best is not None and choices:
             picked = np.concatenate([each.indices for each in choices])
             details["exploring"] = float(1 - np.isin(picked, best.result()).mean())
             with_prices = len(choices) == 1 and customers.shares.size <= MOST_FOR_PRICES
             details["prices"] = _prices(choices[0]) if with_prices else []
-    return Picked(arms=_joined(parts), details=details)
+    return Picked(arms=_joined(customers, parts), details=details)
 
 
 def _choose(policy: Policy, customers: Customers, sets: Allowed, n_parts: int) -> list[Choice]:
@@ -117,19 +121,46 @@ def _best_by_estimate(customers: Customers, sets: Allowed, state: RidgeState, rn
     return sets.constraint.best(estimates.astype(np.float64), rng=rng).indices
 
 
-def _by_policy(customers: Customers, sets: Allowed, share: int, choices: list[Choice], state: RidgeState) -> ChosenArms:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Part:
+    """Some of those who are picked, as the ledger records them; features: of all of them, in the order `order`."""
+
+    indices: IntArray
+    share: int
+    predicted: FloatArray
+    bonus: FloatArray
+    capped: NDArray[np.bool_]
+    probabilities: FloatArray
+    features: FloatArray
+    order: IntArray
+
+
+def _by_policy(
+    customers: Customers, sets: Allowed, share: int, choices: list[Choice], state: RidgeState
+) -> list[_Part]:
     """Return those whom the policy picked, in each part the highest score first, after those who are required."""
-    parts = [_arms(customers, sets.required, share, state)]
+    parts = [_part(customers, sets.required, share, state)]
     for choice in choices:
         order = np.argsort(-choice.scores, kind="stable")
         indices = choice.indices if sets.candidates is None else sets.candidates[choice.indices]
-        parts.append(_arms(customers, indices[order], share, state, choice=choice, order=order))
-    return _joined(parts)
+        parts.append(
+            _Part(
+                indices=indices[order],
+                share=share,
+                predicted=choice.mean[order],
+                bonus=choice.bonus[order],
+                capped=choice.capped[order],
+                probabilities=np.full(order.size, np.nan),
+                features=choice.features,
+                order=order,
+            )
+        )
+    return parts
 
 
 def _by_house_rule(
     customers: Customers, settings: Settings, sets: Allowed, state: RidgeState, number: int, rng: np.random.Generator
-) -> ChosenArms:
+) -> _Part:
     """Return those of the holdout whom the house rule picks: a random draw, or the highest of a column of scores."""
     indices, probabilities = sets.required, np.ones(sets.required.size)
     if sets.constraint is not None and sets.candidates is not None:
@@ -142,7 +173,7 @@ def _by_house_rule(
         best = best[np.argsort(-scores[best], kind="stable")]
         indices = np.concatenate([indices, people[best]])
         probabilities = np.concatenate([probabilities, np.full(best.size, np.nan) if known is None else known[best]])
-    return _arms(customers, indices, HOLDOUT, state, probabilities=probabilities)
+    return _part(customers, indices, HOLDOUT, state, probabilities)
 
 
 def _pool(customers: Customers, people: IntArray) -> dict[str, Any]:
@@ -154,53 +185,50 @@ def _pool(customers: Customers, people: IntArray) -> dict[str, Any]:
     return describe_pool(customers.estimates[people].astype(np.float64), groups)
 
 
-def _arms(
-    customers: Customers,
-    indices: IntArray,
-    share: int,
-    state: RidgeState,
-    *,
-    choice: Choice | None = None,
-    order: IntArray | None = None,
-    probabilities: FloatArray | None = None,
-) -> ChosenArms:
-    """Return customers as the ledger records them; choice, order: if a policy chose them, and their order in it."""
-    X = customers.table.take(indices) if choice is None else choice.features
-    features = X.astype(np.float32)
-    n = indices.size
-    by_policy = choice is not None
-    return ChosenArms(
-        ids=customers.ids_at(indices),
-        positions=np.arange(n),
-        shares=np.full(n, SHARES[share]),
-        predicted=choice.mean[order] if choice is not None else state.mean(X),
-        bonus=choice.bonus[order] if choice is not None else np.zeros(n),
-        capped=choice.capped[order] if choice is not None else np.zeros(n, dtype=bool),
-        probabilities=np.full(n, np.nan) if by_policy or probabilities is None else probabilities,
-        features=features if choice is None else features[order],
-        groups={
-            column: np.array(groups.labels, dtype=np.str_)[groups.of_arm[indices]]
-            for column, groups in customers.groups.items()
-        },
+def _part(
+    customers: Customers, indices: IntArray, share: int, state: RidgeState, probabilities: FloatArray | None = None
+) -> _Part:
+    """Return customers whom no policy picked."""
+    X, n = customers.table.take(indices), indices.size
+    return _Part(
+        indices=indices,
+        share=share,
+        predicted=state.mean(X),
+        bonus=np.zeros(n),
+        capped=np.zeros(n, dtype=bool),
+        probabilities=np.full(n, np.nan) if probabilities is None else probabilities,
+        features=X,
+        order=np.arange(n),
     )
 
 
-def _joined(parts: list[ChosenArms]) -> ChosenArms:
-    """Return the arms of several parts; positions count on within a share."""
-    shares = np.concatenate([part.shares for part in parts])
+def _joined(customers: Customers, parts: list[_Part]) -> ChosenArms:
+    """Return all who were picked; positions count within a share."""
+    sizes = [part.indices.size for part in parts]
+    indices = np.concatenate([part.indices for part in parts])
+    shares = np.repeat([part.share for part in parts], sizes)
     positions = np.zeros(shares.size, dtype=np.int64)
-    for share in SHARES:
-        positions[shares == share] = np.arange((shares == share).sum())
+    for share in range(len(SHARES)):
+        positions[shares == share] = np.arange(np.count_nonzero(shares == share))
+    features = np.empty((indices.size, customers.table.n_features), dtype=np.float32)
+    for part, end in zip(parts, np.cumsum(sizes).tolist(), strict=True):
+        own = features[end - part.indices.size : end]
+        for begin in range(0, len(own), AT_A_TIME):
+            some = slice(begin, begin + AT_A_TIME)
+            own[some] = part.features[part.order[some]]
     return ChosenArms(
-        ids=np.concatenate([part.ids for part in parts]),
+        ids=customers.ids_at(indices),
         positions=positions,
-        shares=shares,
+        shares=np.array(SHARES)[shares],
         predicted=np.concatenate([part.predicted for part in parts]),
         bonus=np.concatenate([part.bonus for part in parts]),
         capped=np.concatenate([part.capped for part in parts]),
         probabilities=np.concatenate([part.probabilities for part in parts]),
-        features=np.concatenate([part.features for part in parts]),
-        groups={column: np.concatenate([part.groups[column] for part in parts]) for column in parts[0].groups},
+        features=features,
+        groups={
+            column: np.array(groups.labels, dtype=np.str_)[groups.of_arm[indices]]
+            for column, groups in customers.groups.items()
+        },
     )
 
 

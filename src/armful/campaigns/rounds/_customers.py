@@ -21,6 +21,7 @@ from armful.campaigns.reading._person_ids import (
     as_texts,
     ids_at,
     refuse_repeated,
+    short_keys,
     uniforms_of_texts,
 )
 from armful.campaigns.reading._row_progress import with_progress
@@ -100,7 +101,7 @@ def fit_recipe(source: Any, settings: Settings, transformer: Any = None, *, prog
     """Return the recipe of the features, fitted to a file of customers; transformer: one of scikit-learn, if used."""
     names = [*(each.name for each in settings.features.columns), *settings.features.ready]
     columns, texts = columns_of(settings, None)
-    reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter)
+    reader = open_rows(source, columns=columns, text=texts, delimiter=settings.delimiter, read=names or None)
     batches = with_progress(reader, "looking at the columns", show=progress)
     if transformer is not None:
         return FeatureRecipe.from_transformer(transformer, names, batches)
@@ -154,12 +155,12 @@ def _numbered(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
 class _Prepared:
     """What is kept in memory of a batch of m customers.
 
-    keys: the `uniforms` of their ids. groups: for each quota the labels of this batch, and the position of each
+    keys: the `short_keys` of their ids. groups: for each quota the labels of this batch, and the position of each
     customer's label in these. The others are as in `Customers`.
     """
 
     ids: Any
-    keys: FloatArray
+    keys: NDArray[np.uint32]
     shares: NDArray[np.uint8]
     excluded: NDArray[np.bool_]
     required: NDArray[np.bool_]
@@ -191,7 +192,7 @@ class _Preparation:
         score = holdout.score if holdout.rule == "score" else None
         return _Prepared(
             ids=ids,
-            keys=keys,
+            keys=short_keys(keys),
             shares=shares,
             excluded=self.excluded.result().holds(ids, keys),
             required=self.required.holds(ids, keys),
@@ -250,8 +251,8 @@ def _groups(column: str, parts: list[tuple[list[str], IntArray]]) -> Groups:
     code_of: dict[str, int] = {}
     codes = []
     for labels, positions in parts:
-        numbers = [code_of.setdefault(label, len(code_of)) for label in labels]
-        codes.append(np.array(numbers, dtype=np.int32)[positions])
+        numbers = np.array([code_of.setdefault(label, len(code_of)) for label in labels], dtype=np.int64)
+        codes.append(numbers.astype(np.min_scalar_type(len(code_of)))[positions])
     return Groups(list(code_of), np.concatenate(codes), kind=column)
 
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ class FeatureFile(Store):
         self._batches: dict[int, tuple[int, PackedRows]] = {}  # by first row: where it is in the file, and its layout
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(path, flags, 0o600)
-        self._one_at_a_time = Lock()
+        self._one_at_a_time, self._per_thread = Lock(), local()
         weakref.finalize(self, os.close, self._descriptor)
 
     def write(self, begin: int, rows: PackedRows) -> None:
@@ -150,7 +150,15 @@ class FeatureFile(Store):
         return [block for block in self.blocks if block.start < end and begin < block.stop]
 
     def _read(self, block: slice) -> PackedRows:
+        """Return the rows of a block, which are valid until this thread reads the next."""
         offset, layout = self._batches[block.start]
-        data: Bytes = np.empty(layout.n_bytes, dtype=np.uint8)
+        data: Bytes = self._buffer(layout.n_bytes)
         self._file.read(offset, data)
         return layout.from_bytes(data)
+
+    def _buffer(self, n_bytes: int) -> Bytes:
+        """Return the buffer of this thread: new memory would be filled with zeros by the system for each block."""
+        buffer: Bytes | None = getattr(self._per_thread, "buffer", None)
+        if buffer is None or buffer.size < n_bytes:
+            buffer = self._per_thread.buffer = np.empty(n_bytes, dtype=np.uint8)
+        return buffer[:n_bytes]
