@@ -609,3 +609,31 @@ def test_a_table_on_disk_is_read_once_a_round(tmp_path, monkeypatch):
         choice = policy.choose(table, TopK(200))
         policy.learn(choice.features, choice.features @ theta + rng.standard_normal(200))
         assert read.count(len(X)) == 1, t  # and the rows of those who were chosen
+
+
+def test_thresholds_that_rise_meanwhile_do_not_switch_a_stage_off(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((30_000, 5))
+    seen, raised = [], np.inf
+    find = pruning.Ranks.thresholds_of
+
+    def raise_after(ranks, thresholds, arms):
+        found = find(ranks, thresholds, arms)
+        for pruner in seen:
+            pruner.thresholds = np.maximum(pruner.thresholds, raised)  # as another thread may, once it was asked for
+        return found
+
+    start = pruning.Pruner.__init__
+
+    def remember(pruner, *arguments):
+        start(pruner, *arguments)
+        seen.append(pruner)
+
+    monkeypatch.setattr(pruning.Pruner, "__init__", remember)
+    policy = C2UCB(n_features=5, seed=1)
+    policy.learn(X[:20], np.ones(20))
+    raised = float(np.sort(policy.scores(X, 10))[-100])
+    monkeypatch.setattr(pruning.Ranks, "thresholds_of", raise_after)
+    choice = policy.choose(X, TopK(10))
+    assert seen[0]._use_float32
+    monkeypatch.undo()
+    assert set(choice.indices) == set(np.argsort(policy.scores(X, 10))[-10:])

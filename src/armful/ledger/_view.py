@@ -18,6 +18,7 @@ from armful.ledger._reading import (
     read_position,
     read_round,
     select_rounds,
+    sorted_once,
 )
 from armful.ledger._records import ChosenArms, RoundInfo, RoundOutcomes
 from armful.ledger._schema import campaigns, chosen, rounds, snapshots
@@ -103,13 +104,13 @@ class LedgerView:
         shares : sequence of str
             Only arms of these shares.
         """
-        wanted, found = sorted(set(map(int, numbers))), set[str]()
+        wanted, found = sorted(set(map(int, numbers))), list[str]()
         query = select(chosen.c.arm).join(rounds, rounds.c.id == chosen.c.round_id)
         query = query.where(rounds.c.campaign_id == self._id, chosen.c.share.in_(list(shares)))
         with self._store.reading() as connection:
             for some in in_parts(wanted):
-                found.update(plain_texts(connection.execute(query.where(rounds.c.number.in_(some)))))
-        return np.array(sorted(found), dtype=np.str_)
+                found.extend(plain_texts(connection.execute(query.where(rounds.c.number.in_(some)))))
+        return sorted_once(np.array(found, dtype=np.str_))
 
     def outcomes(self, number: int) -> RoundOutcomes:
         """Return the last reward of each arm of a round, in the order of `chosen`."""

@@ -190,7 +190,8 @@ class Pruner:
         while self._scored:
             scored = self._scored.pop()
             here, at = scored.find(arm_indices)
-            X[here], new[here] = scored.arms.X[at], False
+            _put(X, here, scored.arms.X, at)
+            new[here] = False
             if bounds:
                 mean[here], width[here] = (values[at] for values in scored.arms.mean_and_width)
         if new.any():
@@ -215,6 +216,14 @@ class Pruner:
     def _set_bounds(self, arms: slice | IntArray, widths: FloatArray) -> None:
         if self._cache is not None:
             self._cache.set_bounds(arms, widths)
+
+
+def _put(X: FloatArray, rows: IntArray, source: NDArray[Any], at: IntArray) -> None:
+    """Copy the rows `at` of `source` to the rising `rows` of X, without a copy in between where these are adjacent."""
+    if rows.size and rows[-1] - rows[0] + 1 == rows.size and source.dtype == X.dtype:
+        np.take(source, at, axis=0, out=X[rows[0] : rows[-1] + 1], mode="clip")  # "raise" would copy twice
+    else:
+        X[rows] = source[at]
 
 
 def _in_float32(X: NDArray[Any], state: Model) -> tuple[FloatArray, FloatArray]:

@@ -29,7 +29,9 @@ class IdSet:
     """A set of ids that finds which of many ids are in it, by their `uniforms` of a key."""
 
     def __init__(self, ids: Iterable[Ids], key: str) -> None:
-        distinct = np.unique(np.concatenate([np.zeros(0, dtype="U1"), *ids]))
+        distinct = np.concatenate([np.zeros(0, dtype="U1"), *ids])
+        if not (distinct[1:] > distinct[:-1]).all():  # those of one round are sorted
+            distinct = np.unique(distinct)
         keys = uniforms(distinct, key)
         order = np.argsort(keys, kind="stable")
         self._keys, self._ids = keys[order], distinct[order]
