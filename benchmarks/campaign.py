@@ -4,8 +4,9 @@ A file of made customers, 5 text and 15 numeric columns, is written as CSV and a
 under quotas by region, several times (the first round also fits the recipe, and knows nothing), and `learn` records an
 outcome for each when the window of the round closes.
 Every round runs in a process of its own, so that its largest memory is its own. Between the rounds pyarrow alone reads
-the same file, all columns, batch by batch: its time is the unit. Customers are prepared in threads while the next are
-read, so of what is done there the time of each thread is printed too; these overlap, also with reading.
+the same file, all columns, batch by batch: its time is the unit, its processor time that of processor times. Customers
+are prepared in threads while the next are read, so of what is done there the time of each thread is printed too; these
+overlap, also with reading.
 
     python benchmarks/campaign.py                # 5,000,000 customers, about 5 minutes and 4 GB of disk
     python benchmarks/campaign.py --rows 500000
@@ -13,6 +14,7 @@ read, so of what is done there the time of each thread is printed too; these ove
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -84,16 +86,16 @@ def write_files(folder: Path, n: int) -> None:
             columns.write_batch(batch)
 
 
-def read_alone(path: Path) -> float:
-    """Return the seconds that pyarrow takes to read all columns, a batch at a time."""
-    begin = time.perf_counter()
+def read_alone(path: Path) -> tuple[float, float]:
+    """Return the seconds that pyarrow takes to read all columns, a batch at a time, and its processor time."""
+    begin, processor = time.perf_counter(), time.process_time()
     if path.suffix == ".csv":
         for _ in csv.open_csv(path):
             pass
     else:
         for _ in parquet.ParquetFile(path, pre_buffer=False).iter_batches():
             pass
-    return time.perf_counter() - begin
+    return time.perf_counter() - begin, time.process_time() - processor
 
 
 class Stopwatch:
@@ -223,17 +225,18 @@ def measure(folder: Path, source: Path, options: argparse.Namespace) -> None:
     settings = SETTINGS.format(k=options.rows // 25, columns="\n".join(kinds))
     (campaign / "campaign.toml").write_text(settings)
     for number in range(1, options.rounds + 1):
-        unit = min(read_alone(source) for _ in range(2))
+        before = min(read_alone(source) for _ in range(2))
         command = [sys.executable, __file__, "--one-round", str(campaign), str(source)]
         done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        unit = (unit + read_alone(source)) / 2
+        unit, processor = (sum(each) / 2 for each in zip(before, read_alone(source), strict=True))
         steps, busy = (
             ", ".join(f"{step} {seconds / unit:.2f}" for step, seconds in done[name].items())
             for name in ("steps", "in_threads")
         )
         print(
             f"{source.suffix[1:]:8} round {number}: choose {done['choose'] / unit:.1f} times reading ({unit:.1f} s), "
-            f"{done['memory']:.2f} GiB; {steps} (in threads: {busy}); "
+            f"{done['processor'] / processor:.1f} in processor time ({processor:.1f} s), "
+            f"load {os.getloadavg()[0]:.1f}, {done['memory']:.2f} GiB; {steps} (in threads: {busy}); "
             f"learn {done['learn'] / unit:.1f} ({done['n']:,} outcomes)",
             flush=True,
         )
