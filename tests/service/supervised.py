@@ -69,6 +69,11 @@ def plain(folder):
     return App(folder)
 
 
+def watched(folder):
+    """The supervisor waits for a few seconds only for a worker that hangs."""
+    return App(folder)
+
+
 def fails(folder):
     raise ValueError("the settings have\ntwo mistakes")
 
@@ -105,6 +110,8 @@ def main():
     _server.configure_logging()
     _children.FIRST_PAUSE_SECONDS = 0.01
     _supervisor.GRACE_SECONDS = 600
+    if app is watched:
+        _children.SILENT_SECONDS = 3.0
     listening = socket.create_server(("127.0.0.1", 0))
     make_app = functools.partial(app, folder)
     shares = _accepting.Shares(n_workers)

@@ -8,6 +8,7 @@ import signal
 import httpx
 import pytest
 
+from armful.service._children import Silence
 from tests.service.running import PATIENCE_SECONDS, Service, is_alive, until
 
 pytestmark = pytest.mark.slow
@@ -181,3 +182,24 @@ def test_a_worker_that_is_told_to_end_drains_and_is_replaced(start):
     until(lambda: service.answers() not in (None, service.processes["worker 0"]), "a new worker")
     assert service.drained("worker 0")
     assert service.end() == 0
+
+
+def test_a_worker_that_hangs_is_killed_and_started_again(start):
+    service = start(n_workers=1, app="watched")
+    pid = service.processes["worker 0"]
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: any("is ready" in line for line in service.logged()), "another worker")
+    until(lambda: service.answers() not in (None, pid), "its answer")
+    assert service.end() == 0
+    assert f"worker 0 (process {pid}) does not go on, and is killed" in service.logged()
+    assert not any("updater" in line for line in service.logged()), "it has no heart"
+
+
+def test_time_in_which_the_supervisor_did_not_run_is_no_silence():
+    silence = Silence()
+    assert silence.seconds(0, 1000.0) == silence.seconds(0, 1001.0) == 0, "it has not begun"
+    assert silence.seconds(1, 1002.0) == 0
+    assert silence.seconds(1, 1002.5) == 0.5
+    assert silence.seconds(1, 5000.0) == 1.5, "the machine was suspended"
+    assert silence.seconds(2, 5000.5) == 0
+    assert sum(silence.seconds(2, 5000.5 + i / 4) >= 60 for i in range(1, 241)) == 1

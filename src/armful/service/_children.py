@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from multiprocessing.sharedctypes import RawValue
 from typing import Any
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -21,6 +22,10 @@ STEADY_SECONDS = 10.0
 """A process that was ready for so long is started again at once."""
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
+SILENT_SECONDS = 60.0
+"""A process whose heart has beaten and then does not for so long is taken to hang."""
+LONGEST_LOOK_SECONDS = 1.0
+"""What one look of the supervisor adds to a silence at most: after a pause of its own, others get time to go on."""
 
 
 class Lifeline:
@@ -32,10 +37,17 @@ class Lifeline:
     ----------
     connection : Connection
         This side of a pipe.
+    beats : ctypes value, optional
+        A number in memory that the supervisor reads.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, beats: Any = None) -> None:
+        self._connection, self._beats = connection, beats
+
+    def beat(self) -> None:
+        """Tell the supervisor that the work goes on; who has called it once must call it every few seconds."""
+        if self._beats is not None:
+            self._beats.value += 1
 
     def ready(self) -> None:
         """Tell the supervisor that the work begins."""
@@ -72,6 +84,28 @@ class Role:
     arguments: tuple[Any, ...] = ()
 
 
+class Silence:
+    """For how long a process has not said that it goes on, as far as its supervisor ran meanwhile."""
+
+    def __init__(self) -> None:
+        self._beats, self._looked_at, self._seconds = 0, 0.0, 0.0
+
+    def seconds(self, beats: int, now: float) -> float:
+        """Return the seconds of silence; before the first beat there is none.
+
+        Parameters
+        ----------
+        beats : int
+            How often the heart has beaten.
+        now : float
+            The time of a clock that does not jump.
+        """
+        passed, self._looked_at = min(now - self._looked_at, LONGEST_LOOK_SECONDS), now
+        self._seconds = 0.0 if beats != self._beats or not beats else self._seconds + passed
+        self._beats = beats
+        return self._seconds
+
+
 class Child:
     """A process that is started again when it ends.
 
@@ -89,6 +123,8 @@ class Child:
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
         self._ready_at: float | None = None
+        self._beats: Any = None
+        self._silence = Silence()
 
     @property
     def is_ready(self) -> bool:
@@ -103,8 +139,9 @@ class Child:
     def start(self) -> None:
         """Start the process."""
         self._connection, theirs = SPAWN.Pipe()
+        self._beats, self._silence = RawValue("L", 0), Silence()
         self._process = SPAWN.Process(
-            target=_begin, args=(self.role, theirs), name=self.role.name, daemon=True
+            target=_begin, args=(self.role, theirs, self._beats), name=self.role.name, daemon=True
         )  # a daemon, so that multiprocessing does not wait for it if the supervisor fails
         with _without_interrupts():
             self._process.start()
@@ -129,6 +166,12 @@ class Child:
                     self.sentence = said
         except (EOFError, OSError):
             self.hang_up()
+
+    def hangs(self) -> bool:
+        """Whether a process that went on does so no more, though it is there; to be asked all the time."""
+        if self._process is None:
+            return False
+        return self._silence.seconds(self._beats.value, time.monotonic()) >= SILENT_SECONDS
 
     def has_ended(self) -> bool:
         """Whether a process was started and is over."""
@@ -174,9 +217,9 @@ class Child:
         return not self._process.is_alive()
 
 
-def _begin(role: Role, connection: Connection) -> None:
+def _begin(role: Role, connection: Connection, beats: Any) -> None:
     """Run a role, in the new process."""
-    role.run(Lifeline(connection), *role.arguments)
+    role.run(Lifeline(connection, beats), *role.arguments)
 
 
 def _ending(code: int) -> str:

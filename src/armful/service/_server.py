@@ -145,6 +145,7 @@ class _Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         self._surplus()
+        self._lifeline.beat()
         return await super().on_tick(counter)
 
     def _surplus(self, n_beginning: int = 0) -> int:

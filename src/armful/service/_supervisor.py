@@ -81,6 +81,10 @@ class Supervisor:
             child.listen()
             if self._ready_at is not None and child.is_ready and not was_ready:
                 LOGGER.info("%s (process %s) is ready", child.role.name, child.pid)
+            if child.hangs() and not self._n_signals:
+                LOGGER.error("%s (process %s) does not go on, and is killed", child.role.name, child.pid)
+                child.kill()
+                child.join(GRACE_SECONDS)
             if not child.has_ended() or self._n_signals:
                 continue
             how = child.bury()
