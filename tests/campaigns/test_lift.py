@@ -265,6 +265,7 @@ def test_the_sentence_says_the_lift_its_interval_and_what_the_holdout_cost():
     assert sentence(200, 100) == "+100 % (95 % CI 66 .. 146); the holdout cost about 100 visits"
     assert sentence(110, 100) == "+10 % (95 % CI -13 .. 40), which may be chance; the holdout cost about 10 visits"
     assert sentence(60, 100) == "-40 % (95 % CI -56 .. -20); the holdout brought about 40 visits more"
+    assert sentence(1000, 1001, n=2000).startswith("0 % (95 % CI -6 .. 6), which may be chance")
     assert sentence(19_100, 19_000, n=20_000) == ("+0.53 % (95 % CI 0.09 .. 0.97); the holdout cost about 100 visits")
 
 

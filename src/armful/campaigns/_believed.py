@@ -20,7 +20,7 @@ def coefficients(policy: Policy, names: Sequence[str], *, ready: bool = False) -
     """
     d = policy.n_features
     scale = 1.0 if ready else 1 / np.sqrt(d)
-    theta = np.asarray(policy.state.theta) * scale
+    theta = np.asarray(policy.state.theta) * scale + 0.0  # no -0.0
     errors = estimated_noise(policy.state) * policy.state.mean_and_width(np.eye(d))[1] * scale
     order = np.argsort(-np.abs(theta), kind="stable")
     return [

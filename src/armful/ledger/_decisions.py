@@ -148,12 +148,12 @@ def write_reward_requests(
 
     The transaction must hold the campaign, whose position `lock_position` returned.
     """
-    pairs = list({(n, arm) for request in requests for n, arm, _ in request.rewards if _can_be_asked_for(n, arm)})
+    pairs = list({(n, str(arm)) for request in requests for n, arm, _ in request.rewards if _can_be_asked_for(n, arm)})
     known = dict(zip(pairs, store.known_rewards(cursor, campaign_id, pairs), strict=True))
     batch = _Batch(store, position, known)
     answers = [batch.answer(request) for request in requests]
     if batch.rows:
-        store.insert(cursor, rewards, ("round_id", "arm", "seq", "reward", "received_at"), batch.rows)
+        store.insert_few(cursor, rewards, ("round_id", "arm", "seq", "reward", "received_at"), batch.rows)
         last = [(seq, round_id) for round_id, seq in batch.last.items()]
         cursor.executemany(store.sql("UPDATE rounds SET last_reward = ? WHERE id = ?"), last)
         query = store.sql("UPDATE campaigns SET position = ? WHERE id = ?")
@@ -169,7 +169,7 @@ def lock_position(store: Store, cursor: Any, campaign_id: int) -> int:
 
 
 def _can_be_asked_for(number: Any, arm: Any) -> bool:
-    if type(number) is not int or not 0 < number <= LARGEST or type(arm) is not str:
+    if type(number) is not int or not 0 < number <= LARGEST or not isinstance(arm, str):
         return False
     try:
         check_texts([arm])
@@ -225,6 +225,6 @@ class _Batch:
             return "repeated"
         self.position += 1
         self.known[number, arm] = (round_id, is_chosen, reward)
-        self.rows.append((round_id, arm, self.position, reward, moment))
+        self.rows.append((round_id, str(arm), self.position, reward, moment))
         self.last[round_id] = self.position
         return "new" if before is None else "corrected"

@@ -165,6 +165,7 @@ class LedgerDecisions(LedgerRefusals):
             late = new_rewards((1, "a", 3.0), received_at=datetime(2026, 3, 1))
             assert isinstance(reward(ledger, late)[0], ValueError), "a time without a zone is not refused"
             assert reward(ledger) == []
+            assert reward(ledger, new_rewards((1, np.str_("b"), 2.0)))[0].counts.repeated == 1, "text of numpy is text"
 
     def test_a_refusal_says_what_is_not_there(self) -> None:
         from armful.ledger import NotChosenError, UnknownRoundError  # noqa: PLC0415 - needs SQLAlchemy

@@ -78,7 +78,7 @@ def _share(against: str) -> str:
 def _with_interval(value: float, low: float, high: float, level: float, unit: str) -> str:
     digits = _digits(value, low, high)
     number, low_text, high_text = (_fixed(each, digits) for each in (value, low, high))
-    sign = "" if number.startswith("-") else "+"
+    sign = "+" if float(number.replace(",", "")) > 0 else ""
     return f"{sign}{number}{unit} ({100 * level:g} % CI {low_text} .. {high_text})"
 
 
