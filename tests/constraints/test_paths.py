@@ -166,6 +166,14 @@ def test_the_answer_is_the_best_of_all_paths(question, directed, costs):
     check_against_enumeration(question, directed, costs)
 
 
+def test_a_path_that_highs_misses_without_presolve_is_found():
+    edges = [(4, 3), (1, 0), (3, 4), (4, 2), (1, 3), (0, 4), (4, 5), (3, 2), (4, 0)]
+    scores = np.array([-2.0, 2.0, 2.0, -2.0, -1.0, 2.0, -1.0, 2.0, 1.0])
+    path = Path(edges, 4, 2, directed=False)
+    for seed in range(10):
+        assert path.best(scores, rng=np.random.default_rng(seed)).value == 5.0
+
+
 @pytest.mark.slow
 @settings(max_examples=6000, deadline=None)
 @given(questions(), st.booleans(), st.booleans())

@@ -49,15 +49,13 @@ def maximise(
     fixed: FloatArray | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
-    presolve: bool = True,
     kinds: IntArray | None = None,
 ) -> Answer:
     """Return the allowed set with the largest sum of `scores` `(n_arms,)`.
 
     `rng` breaks ties; without it the answer is any best set. `fixed` `(n_arms,)` is 0 or 1 for arms that are out or in,
-    NaN for the others. `gap` is how far from the best the answer may be, relative to it. With `presolve` HiGHS
-    simplifies the program first, and is asked again without where that fails. `kinds` `(n_arms,)` says which arms have
-    equal columns: then only the best of each kind are given to HiGHS.
+    NaN for the others. `gap` is how far from the best the answer may be, relative to it. `kinds` `(n_arms,)` says which
+    arms have equal columns: then only the best of each kind are given to HiGHS.
     """
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     given, scale = for_highs(scores, rng)
@@ -65,7 +63,7 @@ def maximise(
     if not rows.is_window:
         asked = np.arange(given.size) if kinds is None else worth_asking(given, rows, kinds, fixed)
         program = program.among(asked) if 0 < asked.size < given.size else program
-        answer = program.allowed(presolve=presolve and not rows.is_large)
+        answer = program.allowed(presolve=not rows.is_large)
         if answer.chosen is not None and program.scores.size < given.size:
             answer = replace(answer, chosen=asked[answer.chosen])
         return _with_bound(answer, scores, answer.bound / scale)
@@ -134,7 +132,11 @@ class _Program:
         raise ArithmeticError(f"HiGHS gave {ATTEMPTS} sets that are not allowed: coefficients differ too much in size")
 
     def ask(self, *, presolve: bool, fractions: bool = False) -> Answer:
-        """Return the answer of HiGHS; for the relaxation (with `fractions`), only the bound."""
+        """Return the answer of HiGHS; for the relaxation (with `fractions`), only the bound.
+
+        With `presolve` HiGHS simplifies the program first, and is asked again without where that fails. Without it
+        HiGHS has called paths best that are not.
+        """
         from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
 
         rows, rng = self.rows.for_highs, self.rng
