@@ -74,6 +74,18 @@ def watched(folder):
     return App(folder)
 
 
+def stops_when_ready(folder):
+    """Each worker hangs as soon as it has said that it is ready."""
+    ready = _children.Lifeline.ready
+
+    def ready_and_stop(self):
+        ready(self)
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    _children.Lifeline.ready = ready_and_stop
+    return App(folder)
+
+
 def fails(folder):
     raise ValueError("the settings have\ntwo mistakes")
 
@@ -110,7 +122,7 @@ def main():
     _server.configure_logging()
     _children.FIRST_PAUSE_SECONDS = 0.01
     _supervisor.GRACE_SECONDS = 600
-    if app is watched:
+    if app in (watched, stops_when_ready):
         _children.SILENT_SECONDS = 3.0
     listening = socket.create_server(("127.0.0.1", 0))
     make_app = functools.partial(app, folder)

@@ -195,6 +195,12 @@ def test_a_worker_that_hangs_is_killed_and_started_again(start):
     assert not any("updater" in line for line in service.logged()), "it has no heart"
 
 
+def test_a_worker_that_hangs_as_soon_as_it_is_ready_is_killed(start):
+    service = start(n_workers=1, app="stops_when_ready")
+    killed = f"worker 0 (process {service.processes['worker 0']}) does not go on, and is killed"
+    until(lambda: killed in service.logged(), "the end of the worker")
+
+
 def test_time_in_which_the_supervisor_did_not_run_is_no_silence():
     silence = Silence()
     assert silence.seconds(0, 1000.0) == silence.seconds(0, 1001.0) == 0, "it has not begun"

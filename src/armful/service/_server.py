@@ -141,6 +141,7 @@ class _Server(uvicorn.Server):
             accepting = [Accepting(each, self._make_protocol, self._surplus) for each in sockets or ()]
             self.servers = accepting  # type: ignore[assignment]
         UVICORN.setLevel(logging.WARNING)
+        self._lifeline.beat()  # so that one that hangs before its first tick is noticed too
         self._lifeline.ready()
 
     async def on_tick(self, counter: int) -> bool:
