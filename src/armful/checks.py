@@ -171,12 +171,12 @@ def shape_of(array: FloatArray) -> str:
     return str(array.shape) if array.ndim else f"the single number {array.item()!r}"
 
 
-def all_finite(array: FloatArray) -> bool:
+def all_finite(array: NDArray[np.floating[Any]]) -> bool:
     """Return whether all numbers are finite; the sum of squares is tried first, since it is faster to compute."""
     return math.isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
 
 
-def refuse_not_finite(name: str, array: FloatArray, first_row: int = 0) -> None:
+def refuse_not_finite(name: str, array: NDArray[np.floating[Any]], first_row: int = 0) -> None:
     """Raise if a number is NaN or infinite, and name its row; rows are counted from `first_row`."""
     if all_finite(array):
         return

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armful.checks import FloatArray
 
@@ -23,6 +24,7 @@ HALVED = 48
 CACHED = 2**15
 """The largest number of elements of a batched product that is computed at once."""
 
+Rows = NDArray[np.floating[Any]]
 Results = tuple[FloatArray, ...]
 Kernel = Callable[[FloatArray, FloatArray], Results]
 
@@ -33,7 +35,7 @@ def block_size(n_features: int) -> int:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # faster so than by a with-statement
-def multiply(X: FloatArray, matrix: FloatArray, kernel: Kernel, *, some_of_many: bool = False) -> Results:
+def multiply(X: Rows, matrix: FloatArray, kernel: Kernel, *, some_of_many: bool = False) -> Results:
     """Return what `kernel` computes from the rows of `X @ matrix`, `(..., n, d)` times `(..., d, m)`: each `(..., n)`.
 
     The kernel gets both transposed: the product and sums over its columns are faster that way. Equal rows get equal
@@ -62,18 +64,17 @@ def multiply(X: FloatArray, matrix: FloatArray, kernel: Kernel, *, some_of_many:
     return results
 
 
-def _by_blocks(X: FloatArray, columns: FloatArray, kernel: Kernel, some_of_many: bool) -> Results:
+def _by_blocks(X: Rows, columns: FloatArray, kernel: Kernel, some_of_many: bool) -> Results:
     n, size = X.shape[-2], block_size(X.shape[-1])
     largest, multiple = (size, size) if some_of_many else (LARGEST_SINGLE, 8)
     if n <= largest:
-        rows = np.ascontiguousarray(X)
         if n % multiple == 0:
-            return kernel(columns, rows.swapaxes(-1, -2))
-        return tuple(part[..., :n] for part in kernel(columns, _padded(rows, multiple).swapaxes(-1, -2)))
+            return kernel(columns, np.ascontiguousarray(X, dtype=np.float64).swapaxes(-1, -2))
+        return tuple([part[..., :n] for part in kernel(columns, _padded(X, multiple).swapaxes(-1, -2))])
     results: Results = ()
     for begin in range(0, n, size):
         block = slice(min(begin, n - size), min(begin + size, n))
-        parts = kernel(columns, np.ascontiguousarray(X[..., block, :]).swapaxes(-1, -2))
+        parts = kernel(columns, np.ascontiguousarray(X[..., block, :], dtype=np.float64).swapaxes(-1, -2))
         results = results or tuple(np.empty((*part.shape[:-1], n)) for part in parts)
         _fill_in(results, (..., block), parts)
     return results
@@ -177,6 +178,9 @@ def _column_squares(product: FloatArray) -> FloatArray:
     return squares
 
 
-def _padded(X: FloatArray, multiple: int) -> FloatArray:
-    missing = -X.shape[-2] % multiple
-    return np.concatenate([X, np.zeros((*X.shape[:-2], missing, X.shape[-1]))], axis=-2)
+def _padded(X: Rows, multiple: int) -> FloatArray:
+    """Return the rows with as many rows of zeros after them as make their number a multiple."""
+    *batch, n, d = X.shape
+    rows = np.zeros((*batch, n + -n % multiple, d))
+    rows[..., :n, :] = X
+    return rows

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +110,7 @@ class Factor:
             )
 
 
-def refuse_overflow(rows: FloatArray, *results: FloatArray) -> None:
+def refuse_overflow(rows: NDArray[np.floating[Any]], *results: FloatArray) -> None:
     """Raise if a result is not finite, as it is for a NaN or infinite feature; results are fewer than features."""
     if math.isfinite(np.vdot(results[0], results[-1])) or all(checks.all_finite(result) for result in results):
         return

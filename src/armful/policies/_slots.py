@@ -14,6 +14,7 @@ from armful.constraints._checks import NO_ARMS
 from armful.constraints.base import Constraint
 from armful.constraints.cardinality import TopK
 from armful.constraints.restricted import Excluding, Requiring
+from armful.model._qr import frozen
 
 BoolArray = NDArray[np.bool_]
 
@@ -56,7 +57,7 @@ class Slots:
             return None
         k = constraint.k - required.size
         if not (required.size or excluded.size):
-            return _all_free(n_arms, k, share)  # type: ignore[return-value]
+            return slots_of_all(n_arms, k, share)  # type: ignore[return-value]
         is_free = np.ones(n_arms, dtype=bool)
         is_free[required] = is_free[excluded] = False
         return cls(n_arms, np.flatnonzero(is_free), required, k, *_places(share * k))
@@ -122,6 +123,11 @@ class Slots:
         return np.where(self._is_free(indices), self._least + weights[indices], 1.0)
 
     @cached_property
+    def of_best(self) -> FloatArray:
+        """The probabilities of the best k of the free arms, the best first, where no scores are equal, `(k,)`."""
+        return frozen(np.diff(self._totals[: self.k + 1]))
+
+    @cached_property
     def _least(self) -> float:
         """The probability of the worst arm: by exploration alone."""
         return (1 - self.more) * self._drawn(self.few) + self.more * self._drawn(self.few + 1)
@@ -129,7 +135,7 @@ class Slots:
     @cached_property
     def _above_least(self) -> FloatArray:
         """What the arms of the first k ranks have above it, `(k,)`."""
-        return np.diff(self._totals[: self.k + 1]) - self._least
+        return self.of_best - self._least
 
     @cached_property
     def _totals(self) -> FloatArray:
@@ -152,7 +158,7 @@ class Slots:
 
 
 @lru_cache(maxsize=256)
-def _all_free(n_arms: int, k: int, share: float) -> Slots:
+def slots_of_all(n_arms: int, k: int, share: float) -> Slots:
     """Return the slots of the best k of all arms."""
     return Slots(n_arms, None, NO_ARMS, k, *_places(share * k))
 

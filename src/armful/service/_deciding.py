@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from armful.campaigns.holdout import uniforms
 from armful.campaigns.settings import ServiceSettings, Settings
+from armful.constraints import TopK
 from armful.ledger import NewDecision
 from armful.policies.inclusion import Inclusion, choose_with_inclusion
 from armful.service._candidates import Candidates
@@ -96,15 +97,7 @@ class Decider:
         """
         share: Share = "holdout" if self._in_holdout(unit) else "chosen"
         explore = 1.0 if share == "holdout" else self._explore
-        picked = choose_with_inclusion(
-            model.policy,
-            candidates.X,
-            candidates.constraint,
-            explore=explore,
-            draws=self._draws,
-            seconds=MOST_SECONDS,
-            rng=self._rng,
-        )
+        picked = self._picked(candidates, model, explore)
         chosen, rows = _described(picked, candidates, share)
         details = Details(
             share,
@@ -128,6 +121,17 @@ class Decider:
             rows=rows,
         )
         return Prepared(decision, chosen, share, candidates.notes)
+
+    def _picked(self, candidates: Candidates, model: Snapshot, explore: float) -> Inclusion:
+        """Return the set: by the quick way, if it is open."""
+        X, constraint = candidates.X, candidates.constraint
+        if model.frozen is not None and type(constraint) is TopK:
+            picked = model.frozen.choose(X, constraint, explore=explore, rng=self._rng)
+            if picked is not None:
+                return picked
+        return choose_with_inclusion(
+            model.policy, X, constraint, explore=explore, draws=self._draws, seconds=MOST_SECONDS, rng=self._rng
+        )
 
     def _in_holdout(self, unit: str | None) -> bool:
         if not self._holdout:

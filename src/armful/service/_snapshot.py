@@ -12,6 +12,7 @@ from armful.campaigns.decisions.published import PublishedModel
 from armful.campaigns.settings import Settings
 from armful.ledger import Ledger
 from armful.policies import Policy
+from armful.policies._frozen import FrozenUCB
 from armful.policies._locks import Locks
 
 
@@ -23,6 +24,8 @@ class Snapshot:
     ----------
     policy : Policy
         With all that was learned and all that is outstanding; it is not changed any more.
+    frozen : FrozenUCB or None
+        The same policy for quick choices of the best k, if it is one that can be.
     version : int
         0 before anything was published.
     made_at : datetime or None
@@ -30,6 +33,7 @@ class Snapshot:
     """
 
     policy: Policy
+    frozen: FrozenUCB | None = None
     version: int = 0
     made_at: datetime | None = None
 
@@ -58,7 +62,7 @@ class ModelHolder:
         self._ledger, self._settings, self._n_features = ledger, settings, n_features
         seeds = SeedSequence([settings.seed, secrets.randbits(128)]).spawn(2)
         self._policy_rng, self.rng = (np.random.default_rng(seed) for seed in seeds)
-        self.current = Snapshot(self._warm(settings.policy.make(n_features, self._policy_rng)))
+        self.current = self._snapshot(settings.policy.make(n_features, self._policy_rng))
         self.refresh()
 
     def refresh(self) -> bool:
@@ -70,7 +74,7 @@ class ModelHolder:
             return False
         info, state, _ = newest
         model = PublishedModel.from_bytes(state)
-        self.current = Snapshot(self._warm(model.policy(self._settings, self._policy_rng)), info.version, info.made_at)
+        self.current = self._snapshot(model.policy(self._settings, self._policy_rng), info.version, info.made_at)
         return True
 
     def for_a_thread(self) -> Snapshot:
@@ -79,7 +83,7 @@ class ModelHolder:
         policy._thread_locks, policy.rng = Locks(), self._policy_rng.spawn(1)[0]
         return replace(self.current, policy=policy)
 
-    def _warm(self, policy: Policy) -> Policy:
-        """Return the policy with its factors computed, so that no request waits for them."""
+    def _snapshot(self, policy: Policy, version: int = 0, made_at: datetime | None = None) -> Snapshot:
+        """Return a policy with its factors computed, so that no request waits for them."""
         policy.state.mean_and_width(np.zeros((1, self._n_features)))
-        return policy
+        return Snapshot(policy, FrozenUCB.of(policy), version, made_at)
