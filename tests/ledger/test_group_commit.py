@@ -186,6 +186,7 @@ def test_a_store_that_fails_is_said_to_each_and_works_again_afterwards(ledger, f
     group.decide(decision(), answers)
     assert answers.wait(1) == [Decided(1, False)]
     event.listen(ledger._store.engine, "checkout", lambda connection, *_: connection.execute(now[0]))
+    ledger.close()  # the connection that is kept, so that there is a new one
     for i in range(20):
         group.decide(decision(i, ids=[f"person {i}/{j}" for j in range(100)]), answers)
         group.reward(new_rewards((1, "a", 1.0)), answers)

@@ -10,11 +10,10 @@ from armful.errors import LedgerError, NotChosenError, UnknownRoundError
 from armful.ledger._decision_records import Decided, NewDecision, NewRewards, RewardsAdded
 from armful.ledger._engine import Store
 from armful.ledger._records import SHARES, RewardCounts
-from armful.ledger._schema import chosen, rewards, rounds
+from armful.ledger._schema import chosen, rewards
 from armful.ledger._writing import aware, check_lengths, check_texts
 
 ROUND_COLUMNS = (
-    "id",
     "campaign_id",
     "number",
     "key",
@@ -43,15 +42,18 @@ NUMBERS = frozenset({float, type(None)})
 
 
 def write_decisions(
-    store: Store, cursor: Any, campaign_id: int, decisions: Sequence[NewDecision], settings: str | None = None
+    store: Store,
+    cursor: Any,
+    campaign_id: int,
+    last: int,
+    decisions: Sequence[NewDecision],
+    settings: str | None = None,
 ) -> list[Decided | LedgerError]:
     """Add those of the decisions that are good and whose key is new; return what became of each.
 
-    The transaction must hold the campaign (`lock_position`).
+    The transaction must hold the campaign, whose last number `Store.lock_campaign` returned.
     """
-    rows = [_prepared(store, decision) for decision in decisions]
-    cursor.execute(store.sql("SELECT max(number) FROM rounds WHERE campaign_id = ?"), (campaign_id,))
-    last: int = cursor.fetchone()[0] or 0
+    rows = _prepared(store, decisions)
     if settings is not None:
         check_texts([settings])
         query = "UPDATE campaigns SET settings = ? WHERE id = ? AND settings <> ?"
@@ -71,11 +73,8 @@ def write_decisions(
         answers.append(Decided(number, False))
         new.append((number, decision, row))
     if new:
-        ids = store.new_round_ids(cursor, len(new))
-        both = list(zip(ids, new, strict=True))
-        of_rounds = [(i, campaign_id, number, *row) for i, (number, _, row) in both]
-        of_arms = [(i, *arm) for i, (_, decision, _) in both for arm in decision.rows]
-        store.insert_few(cursor, rounds, ROUND_COLUMNS, of_rounds)
+        ids = store.insert_rounds(cursor, ROUND_COLUMNS, [(campaign_id, number, *row) for number, _, row in new])
+        of_arms = [(i, *arm) for i, (_, decision, _) in zip(ids, new, strict=True) for arm in decision.rows]
         store.insert_few(cursor, chosen, CHOSEN_COLUMNS, of_arms)
     return answers
 
@@ -88,50 +87,70 @@ def _numbers_of_keys(store: Store, cursor: Any, campaign_id: int, keys: Sequence
     return dict(cursor.fetchall())
 
 
-def _prepared(store: Store, decision: NewDecision) -> tuple[Any, ...] | LedgerError:
-    """Return the columns of the round after its number, or what is wrong with the decision."""
+def _prepared(store: Store, decisions: Sequence[NewDecision]) -> list[tuple[Any, ...] | LedgerError]:
+    """Return the columns of each round after its number, or what is wrong with the decision."""
+    if not decisions:
+        return []
     try:
-        _check_decision(decision)
-        chosen_at = store.moment(aware("chosen_at", decision.chosen_at))
-        closes_at = store.moment(aware("closes_at", decision.closes_at))
-    except LedgerError as error:
-        return error
-    except (TypeError, ValueError, AttributeError) as error:
-        return LedgerError(f"a decision has values of other types than it should: {error}")
-    about = (decision.n_features, decision.details, decision.unit, decision.model_version)
-    return (decision.key, chosen_at, closes_at, *about)
+        _check_decisions(decisions)
+        return [
+            (
+                decision.key,
+                store.moment(aware("chosen_at", decision.chosen_at)),
+                store.moment(aware("closes_at", decision.closes_at)),
+                decision.n_features,
+                decision.details,
+                decision.unit,
+                decision.model_version,
+            )
+            for decision in decisions
+        ]
+    except (LedgerError, TypeError, ValueError, AttributeError) as error:
+        if len(decisions) > 1:  # of one of them, it is not known which
+            return [each for decision in decisions for each in _prepared(store, [decision])]
+        if isinstance(error, LedgerError):
+            return [error]
+        return [LedgerError(f"a decision has values of other types than it should: {error}")]
 
 
-def _check_decision(decision: NewDecision) -> None:
-    """Raise an error if the store could not hold the decision, or would not give it back as it is."""
-    arms: Sequence[str] = ()
-    texts = [decision.key or "", decision.unit or "", decision.details]
-    whole = [decision.n_features, decision.model_version or 0]
-    if decision.rows:
-        arms, positions, shares, predicted, bonus, capped, probabilities, data, groups = zip(
-            *decision.rows, strict=True
-        )
+def _check_decisions(decisions: Sequence[NewDecision]) -> None:
+    """Raise an error if the store could not hold all decisions, or would not give them back as they are."""
+    names = [name for decision in decisions for name in (decision.key, decision.unit) if name is not None]
+    texts = [decision.details for decision in decisions]
+    whole = [decision.model_version or 0 for decision in decisions]
+    rows = [row for decision in decisions for row in decision.rows]
+    if rows:
+        arms, positions, shares, predicted, bonus, capped, probabilities, data, groups = zip(*rows, strict=True)
         if "" in arms:
             raise LedgerError("an id must not be empty")
-        if len(set(arms)) < len(arms):
-            raise LedgerError(f"an arm can be chosen once in a decision, and {_twice(arms)!r} is there twice")
         if not SHARE_SET.issuperset(shares):
             raise LedgerError(f"a share must be one of {', '.join(SHARES)}, got {(set(shares) - SHARE_SET).pop()!r}")
         if not (
             NUMBERS.issuperset(map(type, predicted + bonus + probabilities)) and {bool}.issuperset(map(type, capped))
         ):
             raise LedgerError("predicted, bonus and probability of an arm must be float or None, and capped a bool")
-        if not ({bytes}.issuperset(map(type, data)) and {4 * decision.n_features}.issuperset(map(len, data))):
-            raise LedgerError(f"the features of an arm must be the bytes of {decision.n_features} numbers of float32")
+        for decision in decisions:
+            _check_arms(decision)
         if not np.isfinite(np.frombuffer(b"".join(data), dtype="<f4")).all():
             raise LedgerError("features must be finite, and within the range of float32")
-        texts += arms
+        names += arms
         texts += [text for text in groups if text is not None]
         whole += positions
-    check_texts(texts)
-    check_lengths([decision.key or "", decision.unit or "", *arms])
-    if not {int}.issuperset(map(type, whole)) or max(map(abs, whole)) > LARGEST or decision.n_features >= 2**31:
+    check_texts([*names, *texts])
+    check_lengths(names)
+    sizes = [decision.n_features for decision in decisions]
+    whole += sizes
+    if not {int}.issuperset(map(type, whole)) or max(map(abs, whole)) > LARGEST or max(sizes) >= 2**31:
         raise LedgerError("positions and model_version must be int of at most 64 bits, and n_features of 32")
+
+
+def _check_arms(decision: NewDecision) -> None:
+    """Raise an error if an arm is there twice, or its features are not as many as those of the decision."""
+    ids, width = [row[0] for row in decision.rows], 4 * decision.n_features
+    if len(set(ids)) < len(ids):
+        raise LedgerError(f"an arm can be chosen once in a decision, and {_twice(ids)!r} is there twice")
+    if not all(type(row[7]) is bytes and len(row[7]) == width for row in decision.rows):
+        raise LedgerError(f"the features of an arm must be the bytes of {decision.n_features} numbers of float32")
 
 
 def _twice(arms: Sequence[str]) -> str:
@@ -146,7 +165,7 @@ def write_reward_requests(
 ) -> list[RewardsAdded | LedgerError]:
     """Add the rewards of each request in turn; return what became of each request.
 
-    The transaction must hold the campaign, whose position `lock_position` returned.
+    The transaction must hold the campaign, whose position `Store.lock_campaign` returned.
     """
     pairs = list({(n, str(arm)) for request in requests for n, arm, _ in request.rewards if _can_be_asked_for(n, arm)})
     known = dict(zip(pairs, store.known_rewards(cursor, campaign_id, pairs), strict=True))
@@ -159,13 +178,6 @@ def write_reward_requests(
         query = store.sql("UPDATE campaigns SET position = ? WHERE id = ?")
         cursor.execute(query, (batch.position, campaign_id))
     return answers
-
-
-def lock_position(store: Store, cursor: Any, campaign_id: int) -> int:
-    """Return the position of the campaign; no other transaction writes to the campaign until this one ends."""
-    cursor.execute(store.sql(f"SELECT position FROM campaigns WHERE id = ?{store.for_update}"), (campaign_id,))
-    position: int = cursor.fetchone()[0]
-    return position
 
 
 def _can_be_asked_for(number: Any, arm: Any) -> bool:

@@ -117,9 +117,6 @@ class Store(ABC):
 
     # -- statements of the driver itself ---------------------------------------------------------------
 
-    for_update = ""
-    """What makes a query hold the rows that it reads until the transaction ends."""
-
     def cursor(self, connection: Connection) -> Any:
         """Return a cursor of the driver."""
         return connection.connection.cursor()
@@ -137,8 +134,15 @@ class Store(ABC):
         """Return several values as one parameter."""
 
     @abstractmethod
-    def new_round_ids(self, cursor: Any, n: int) -> Sequence[int]:
-        """Return so many ids that no round has, increasing."""
+    def lock_campaign(self, cursor: Any, campaign_id: int) -> tuple[int, int]:
+        """Return the position of a campaign and the number of its last round, 0 if there is none.
+
+        No other transaction writes to the campaign until this one ends.
+        """
+
+    @abstractmethod
+    def insert_rounds(self, cursor: Any, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Sequence[int]:
+        """Insert rounds as `insert_few` does, and return the id that each got."""
 
     @abstractmethod
     def known_rewards(

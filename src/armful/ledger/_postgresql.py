@@ -10,7 +10,7 @@ from sqlalchemy.engine import URL
 
 from armful.errors import LedgerError
 from armful.ledger._engine import LOCK_SECONDS, Store
-from armful.ledger._schema import metadata
+from armful.ledger._schema import metadata, rounds
 
 CONNECT_SECONDS = 10
 SCHEMA_LOCK = 0x61726D66756C
@@ -87,8 +87,6 @@ class PostgresqlStore(Store):
             for row in rows:
                 copy.write_row(row)
 
-    for_update = " FOR UPDATE"
-
     def sql(self, statement: str) -> str:
         """Return the statement with the marks of psycopg."""
         return statement.replace("?", "%s")
@@ -101,10 +99,19 @@ class PostgresqlStore(Store):
         """Return the values as psycopg makes an array of them."""
         return list(values)
 
-    def new_round_ids(self, cursor: Any, n: int) -> Sequence[int]:
-        """Take them from the sequence of the table."""
+    def lock_campaign(self, cursor: Any, campaign_id: int) -> tuple[int, int]:
+        """Lock the row of the campaign first: only a later statement sees what the one before wrote."""
+        locking = "SELECT position FROM campaigns WHERE id = %s FOR UPDATE"
+        position: int = cursor.execute(locking, (campaign_id,)).fetchone()[0]
+        last = cursor.execute("SELECT max(number) FROM rounds WHERE campaign_id = %s", (campaign_id,)).fetchone()[0]
+        return position, last or 0
+
+    def insert_rounds(self, cursor: Any, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Sequence[int]:
+        """Take the ids from the sequence of the table first."""
         query = "SELECT nextval(pg_get_serial_sequence('rounds', 'id')) FROM generate_series(1, %s)"
-        return [row[0] for row in cursor.execute(query, (n,)).fetchall()]
+        ids = [row[0] for row in cursor.execute(query, (len(rows),)).fetchall()]
+        self.insert_few(cursor, rounds, ("id", *columns), [(i, *row) for i, row in zip(ids, rows, strict=True)])
+        return ids
 
     def known_rewards(
         self, cursor: Any, campaign_id: int, pairs: Sequence[tuple[int, str]]

@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from armful.errors import LedgerError
 from armful.ledger._decision_records import Decided, KeyInfo, ModelInfo, NewDecision, NewRewards, RewardsAdded
-from armful.ledger._decisions import lock_position, write_decisions, write_reward_requests
+from armful.ledger._decisions import write_decisions, write_reward_requests
 from armful.ledger._models import write_model, write_segments
 from armful.ledger._registry import revoke, write_arms, write_key
 from armful.ledger._schema import campaigns, models
@@ -42,8 +42,8 @@ class ServiceLedger(ServiceView):
             The store cannot be written to: nothing was added.
         """
         with self._store.writing_rows() as cursor:
-            lock_position(self._store, cursor, self._id)
-            return write_decisions(self._store, cursor, self._id, decisions, settings)
+            _, last = self._store.lock_campaign(cursor, self._id)
+            return write_decisions(self._store, cursor, self._id, last, decisions, settings)
 
     def add_reward_requests(self, requests: Sequence[NewRewards]) -> list[RewardsAdded | LedgerError]:
         """Add the rewards of several requests in one transaction; one that is refused does not fail the others.
@@ -68,7 +68,7 @@ class ServiceLedger(ServiceView):
             The store cannot be written to: nothing was added.
         """
         with self._store.writing_rows() as cursor:
-            position = lock_position(self._store, cursor, self._id)
+            position, _ = self._store.lock_campaign(cursor, self._id)
             return write_reward_requests(self._store, cursor, self._id, position, requests)
 
     def add_group(self, requests: Sequence[NewDecision | NewRewards]) -> list[Decided | RewardsAdded | LedgerError]:
@@ -86,9 +86,9 @@ class ServiceLedger(ServiceView):
         decided: list[Decided | LedgerError] = []
         added: list[RewardsAdded | LedgerError] = []
         with self._store.writing_rows() as cursor:
-            position = lock_position(self._store, cursor, self._id)
+            position, last = self._store.lock_campaign(cursor, self._id)
             if decisions:
-                decided = write_decisions(self._store, cursor, self._id, decisions)
+                decided = write_decisions(self._store, cursor, self._id, last, decisions)
             if of_rewards:
                 added = write_reward_requests(self._store, cursor, self._id, position, of_rewards)
         of_decisions, of_others = iter(decided), iter(added)

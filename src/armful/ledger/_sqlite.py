@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, RootTransaction, Table, create_engine, event
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
 from armful.errors import LedgerError
 from armful.files._atomic_file import real_target
 from armful.ledger._engine import LOCK_SECONDS, Store
 from armful.ledger._locked_file import locked_file
+from armful.ledger._schema import rounds
 from armful.ledger._turns import begin_immediate, turn
 from armful.ledger._versions import check_free, schema_version
 
@@ -31,9 +32,16 @@ PRAGMAS = {
     "cache_size": -131072,  # KiB: the pages of a round of 200,000 people are written once
 }
 WRITES = "armful_writes"
+CHECKED, TIMEOUT = "armful_checked", "armful_timeout"
+"""What is kept of a connection: whether `check_durable` was asked, and SQLite's own time-out."""
 TOGETHER = 100
 """Rows that one statement inserts at most. After each statement, and each row of `executemany`, the thread may have to
 wait for another one of Python's."""
+
+LAST = """
+SELECT position, (SELECT max(number) FROM rounds WHERE campaign_id = campaigns.id) FROM campaigns WHERE id = ?
+"""
+"""The position of a campaign and its last round."""
 
 KNOWN = """
 SELECT rounds.id, chosen.arm IS NOT NULL, (
@@ -100,11 +108,17 @@ class SqliteStore(Store):
 
     @contextmanager
     def writing_rows(self) -> Iterator[Any]:
-        """Give a cursor without a transaction of SQLAlchemy, which would take longer than a few decisions."""
+        """Give a cursor without a transaction of SQLAlchemy, which would take longer than a few decisions.
+
+        Few statements matter where other threads work: during each of them another one may take Python's lock, and
+        then has to be waited for. So a connection is checked once: while it is open, nobody can switch its log off.
+        """
         with self._explained(), closing(self.engine.raw_connection()) as connection:
             cursor = connection.cursor()
-            self.check_durable(cursor)
-            begin_immediate(cursor, self._turns, LOCK_SECONDS)
+            if CHECKED not in connection.info:
+                self.check_durable(cursor)
+                connection.info[CHECKED] = True
+            self._begin_immediate(connection, cursor)
             yield cursor
             cursor.execute("COMMIT")
             cursor.close()
@@ -114,12 +128,17 @@ class SqliteStore(Store):
 
     def _begin(self, connection: Connection) -> None:
         """Begin a transaction; one that will write takes the lock at once, since a reader cannot wait for it later."""
-        cursor = connection.connection.cursor()
         if connection.get_execution_options().get(WRITES, False):
-            begin_immediate(cursor, self._turns, LOCK_SECONDS)
+            cursor = connection.connection.cursor()
+            self._begin_immediate(connection.connection, cursor)
         else:
+            cursor = _waiting_cursor(connection.connection)
             cursor.execute("BEGIN")
         cursor.close()
+
+    def _begin_immediate(self, connection: PoolProxiedConnection, cursor: Any) -> None:
+        _set_timeout(connection, cursor, 0)
+        begin_immediate(cursor, self._turns, LOCK_SECONDS)
 
     def check_durable(self, cursor: Any) -> None:
         """Raise LedgerError unless the log is written ahead and synced at each commit."""
@@ -153,11 +172,15 @@ class SqliteStore(Store):
         """Return the values as JSON."""
         return json.dumps(list(values), ensure_ascii=False)
 
-    def new_round_ids(self, cursor: Any, n: int) -> Sequence[int]:
-        """Return the numbers after the largest: who writes is alone."""
-        cursor.execute("SELECT max(id) FROM rounds")
-        first = (cursor.fetchone()[0] or 0) + 1
-        return range(first, first + n)
+    def lock_campaign(self, cursor: Any, campaign_id: int) -> tuple[int, int]:
+        """Read both by one statement: who writes is alone."""
+        position, last = cursor.execute(LAST, (campaign_id,)).fetchone()
+        return position, last or 0
+
+    def insert_rounds(self, cursor: Any, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Sequence[int]:
+        """Insert them without ids: SQLite takes the numbers after the largest."""
+        self.insert_few(cursor, rounds, columns, rows)
+        return range(cursor.lastrowid - len(rows) + 1, cursor.lastrowid + 1)
 
     def known_rewards(
         self, cursor: Any, campaign_id: int, pairs: Sequence[tuple[int, str]]
@@ -174,7 +197,7 @@ class SqliteStore(Store):
     def size(self) -> int:
         """Return the size of the file once all commits in its log are in it."""
         with self._explained(), self.engine.connect() as connection:
-            cursor = connection.connection.cursor()
+            cursor = _waiting_cursor(connection.connection)
             pages, size = (cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
             return int(pages) * int(size)
 
@@ -182,13 +205,13 @@ class SqliteStore(Store):
         """Write the file anew, and empty its write-ahead log unless another process is reading it."""
         self._write_anew()
         with self._explained(), self.engine.connect() as connection:
-            connection.connection.cursor().execute("PRAGMA optimize")
+            _waiting_cursor(connection.connection).execute("PRAGMA optimize")
 
     def _write_anew(self) -> bool:
         """Write the file anew and empty its log; return whether that worked, or somebody was reading it."""
         waiting = turn(self._turns, time.monotonic() + LOCK_SECONDS)
         with self._explained(), self.engine.connect() as connection, waiting:
-            cursor = connection.connection.cursor()
+            cursor = _waiting_cursor(connection.connection)
             cursor.execute("PRAGMA temp_store = FILE")  # a copy of the whole file may be larger than memory
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA temp_store = MEMORY")
@@ -196,7 +219,7 @@ class SqliteStore(Store):
 
     def moment(self, value: datetime) -> str:
         """Return the text that SQLAlchemy writes."""
-        return value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
+        return value.astimezone(UTC).isoformat(sep=" ", timespec="microseconds").removesuffix("+00:00")
 
     def seconds(self, moment: str) -> float:
         """Return the seconds of such a text."""
@@ -240,6 +263,20 @@ SENTENCES = {
 def _insertion(table: Table, columns: tuple[str, ...], n_rows: int = 1) -> str:
     marks = f"({', '.join('?' * len(columns))})"
     return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {', '.join([marks] * n_rows)}"
+
+
+def _waiting_cursor(connection: PoolProxiedConnection) -> Any:
+    """Return a cursor whose statements wait for a lock."""
+    cursor = connection.cursor()
+    _set_timeout(connection, cursor, LOCK_SECONDS)
+    return cursor
+
+
+def _set_timeout(connection: PoolProxiedConnection, cursor: Any, seconds: float) -> None:
+    """Let SQLite itself wait for so long for a lock, unless the connection does so already."""
+    if connection.info.get(TIMEOUT) != seconds:
+        cursor.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
+        connection.info[TIMEOUT] = seconds
 
 
 def _set_up(connection: Any, _: Any) -> None:

@@ -21,16 +21,15 @@ PAUSE_SECONDS = 0.0005
 
 
 def begin_immediate(cursor: Any, turns: Path, seconds: float) -> None:
-    """Begin a transaction that writes, at most so many seconds later; raise the error of SQLite if it is still busy."""
-    cursor.execute("PRAGMA busy_timeout = 0")
-    try:
-        if turns.exists() or not _begun(cursor):
-            deadline = time.monotonic() + seconds
-            with turn(turns, deadline):
-                while not _begun(cursor, last=time.monotonic() > deadline):
-                    time.sleep(PAUSE_SECONDS)
-    finally:
-        cursor.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
+    """Begin a transaction that writes, at most so many seconds later; raise the error of SQLite if it is still busy.
+
+    SQLite's own time-out must be 0.
+    """
+    if turns.exists() or not _begun(cursor):
+        deadline = time.monotonic() + seconds
+        with turn(turns, deadline):
+            while not _begun(cursor, last=time.monotonic() > deadline):
+                time.sleep(PAUSE_SECONDS)
 
 
 @contextmanager
