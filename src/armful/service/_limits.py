@@ -49,24 +49,30 @@ async def read_body(receive: Receive, headers: Mapping[bytes, bytes], *, largest
         How long the whole body may take.
     """
     length = headers.get(b"content-length", b"")
-    too_large = length.isdigit() and int(length) > largest
+    keep = 0 if length.isdigit() and int(length) > largest else largest
+    if _is_there(receive):
+        return await _read_parts(receive, keep, largest)
     try:
         async with asyncio.timeout(seconds):
-            message = await receive()
-            if message["type"] == "http.request" and not message.get("more_body") and not too_large:
-                body: bytes = message.get("body", b"")  # nearly always: all of it at once
-                if len(body) <= largest:
-                    return body
-            return await _read_parts(receive, message, 0 if too_large else largest, largest)
+            return await _read_parts(receive, keep, largest)
     except TimeoutError:
         raise ProblemError(
             408, f"the body must come within {seconds:g} seconds, and it did not", {"connection": "close"}
         ) from None
 
 
-async def _read_parts(receive: Receive, message: Any, keep: int, largest: int) -> bytes:
+def _is_there(receive: Receive) -> bool:
+    """Return whether the whole body has come already, as nearly always: then no timer is needed.
+
+    `receive` is a method of what uvicorn keeps of a request; of another server's request nothing is known.
+    """
+    return getattr(getattr(receive, "__self__", None), "more_body", True) is False
+
+
+async def _read_parts(receive: Receive, keep: int, largest: int) -> bytes:
     parts, size = [], 0
     while True:
+        message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGoneError
         part = message.get("body", b"")
@@ -77,7 +83,6 @@ async def _read_parts(receive: Receive, message: Any, keep: int, largest: int) -
             parts.clear()
         if not message.get("more_body") or size > keep + DISCARDED:
             break
-        message = await receive()
     if size > keep:
         raise ProblemError(
             413,

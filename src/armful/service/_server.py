@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from armful.service._accepting import Accepting, Shares
 from armful.service._children import Lifeline
+from armful.service._joined_writes import JoinedWrites
 from armful.service._logging import configure_logging
 from armful.service._problems import PROBLEM_JSON, RETRY, ProblemError
 
@@ -47,7 +48,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
-        super().connection_made(transport)
+        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
         if len(self.connections) > MOST_CONNECTIONS:
             detail = f"this worker has {MOST_CONNECTIONS} connections already: try again later, and use fewer at a time"
             problem = ProblemError(503, detail, {**RETRY, "connection": "close"})

@@ -1,0 +1,53 @@
+"""Writes that are joined, on a transport that remembers, and in the answers of a real connection."""
+
+import asyncio
+
+from armful.service._joined_writes import JoinedWrites
+
+
+class Remembering:
+    """A transport that remembers what it was told."""
+
+    def __init__(self):
+        self.calls = []
+
+    def write(self, data):
+        self.calls.append(bytes(data))
+
+    def close(self):
+        self.calls.append("closed")
+
+    def is_closing(self):
+        return "closed" in self.calls
+
+
+def in_a_loop(work):
+    async def run():
+        transport = Remembering()
+        await work(JoinedWrites(transport, asyncio.get_running_loop()), transport)
+        return transport.calls
+
+    return asyncio.run(run())
+
+
+def test_what_is_written_in_one_turn_is_one_write():
+    async def work(joined, transport):
+        joined.write(b"head ")
+        joined.write(b"body")
+        assert transport.calls == [], "it waits for more"
+        await asyncio.sleep(0)
+        joined.write(b"next")
+        await asyncio.sleep(0)
+
+    assert in_a_loop(work) == [b"head body", b"next"]
+
+
+def test_what_was_written_goes_out_before_the_connection_closes():
+    async def work(joined, transport):
+        joined.write(b"the last ")
+        joined.write(b"words")
+        joined.close()
+        assert joined.is_closing()
+        await asyncio.sleep(0)
+
+    assert in_a_loop(work) == [b"the last words", "closed"]
