@@ -9,7 +9,6 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from armful.campaigns.holdout import uniforms
 from armful.campaigns.settings import ServiceSettings, Settings
@@ -147,25 +146,26 @@ def fingerprint_of(body: bytes) -> str:
 
 def _described(picked: Inclusion, candidates: Candidates, share: Share) -> tuple[list[ChosenArm], list[Any]]:
     """Return the chosen arms as they are answered, and as they are stored."""
-    indices = picked.indices
-    features: NDArray[np.float32] = candidates.X[indices].astype("<f4", copy=False)
-    data, width = features.tobytes(), 4 * features.shape[1]
-    scores = picked.scores
-    means, bonuses, capped = scores.mean.tolist(), scores.bonus.tolist(), scores.capped.tolist()
-    probabilities, explored = picked.probabilities.tolist(), picked.explored.tolist()
-    quotas = candidates.groups.items()
-    chosen, rows = [], []
-    for place, i in enumerate(indices.tolist()):
-        name, mean, bonus, is_capped = candidates.ids[i], means[place], bonuses[place], capped[place]
-        probability = probabilities[place]
-        if probability != probability:  # noqa: PLR0124 - only NaN differs from itself
-            probability = None
-        turn = "holdout" if share == "holdout" else "explored" if explored[place] else "chosen"
-        groups = _encode({name: labels[i] for name, labels in quotas}).decode() if quotas else None
-        chosen.append(ChosenArm(name, place + 1, mean, bonus, is_capped, probability))
-        begin = place * width
-        rows.append((name, place, turn, mean, bonus, is_capped, probability, data[begin : begin + width], groups))
-    return chosen, rows
+    indices, scores = picked.indices, picked.scores
+    k, places = indices.size, indices.tolist()
+    ids = [candidates.ids[i] for i in places]
+    numbers = (
+        scores.mean.tolist(),
+        scores.bonus.tolist(),
+        scores.capped.tolist(),
+        [None if p != p else p for p in picked.probabilities.tolist()],  # noqa: PLR0124 - only NaN differs from itself
+    )
+    turns = ["holdout"] * k
+    if share != "holdout":
+        turns = ["explored" if explored else "chosen" for explored in picked.explored.tolist()]
+    data, width = candidates.X[indices].astype("<f4", copy=False).tobytes(), 4 * candidates.X.shape[1]
+    features = [data[begin : begin + width] for begin in range(0, len(data), width)]
+    groups: list[str | None] = [None] * k
+    if candidates.groups:
+        quotas = candidates.groups.items()
+        groups = [_encode({name: labels[i] for name, labels in quotas}).decode() for i in places]
+    chosen = list(map(ChosenArm, ids, range(1, k + 1), *numbers))
+    return chosen, list(zip(ids, range(k), turns, *numbers, features, groups, strict=True))
 
 
 def _cap_of(picked: Inclusion) -> float | list[float] | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from threading import Lock
 from typing import Any
 
@@ -36,7 +35,6 @@ class NotRegisteredError(ValueError):
     """A candidate is neither registered, as far as this process knows, nor described."""
 
 
-_features_of, _columns_of = attrgetter("features"), attrgetter("columns")
 _DECODER = msgspec.msgpack.Decoder(Content)
 
 
@@ -263,7 +261,7 @@ class Registry:
 def _all_raw(wanted: Sequence[RawArm | str]) -> bool:
     """Return whether all candidates have features, or all have columns: the usual request, which is to be quick."""
     try:
-        return None not in list(map(_features_of, wanted)) or None not in list(map(_columns_of, wanted))
+        return None not in [arm.features for arm in wanted] or None not in [arm.columns for arm in wanted]  # type: ignore[union-attr]
     except AttributeError:  # of an id
         return False
 
