@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import numpy as np
 import psycopg
@@ -277,6 +277,15 @@ def test_settings_that_would_lose_rounds_are_refused(ledger):
         with refused("would not survive a power cut .journal_mode is wal, synchronous is 1"):
             write()
     assert everything(ledger) == before
+
+
+def test_another_program_cannot_switch_the_log_off_while_the_ledger_is_open(ledger):
+    with ledger._store.writing_rows() as cursor:  # which checks a connection once
+        ledger._store.lock_campaign(cursor, 1)
+    with closing(sqlite3.connect(ledger._store.path, timeout=0)) as other:
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("PRAGMA journal_mode = DELETE")
+        assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_a_closed_ledger_opens_its_file_again(ledger):
