@@ -134,14 +134,15 @@ def problem_of(received, status):
     return json.loads(body)["detail"]
 
 
-@pytest.mark.parametrize("second", [b"host: y", b"Host: x"])
-def test_two_hosts_are_refused(connect, second):
+@pytest.mark.parametrize("hosts", [b"host: x\r\nhost: y\r\n", b"host: x\r\nHost: x\r\n", b""])
+def test_a_request_without_one_host_is_refused(connect, hosts):
     connection = connect()
-    connection.sendall(REQUEST[:-2] + second + b"\r\n\r\n")
+    connection.sendall(b"GET / HTTP/1.1\r\n" + hosts + b"\r\n")
     assert "one Host" in problem_of(rest(connection), 400)
-    other = connect()
-    other.sendall(REQUEST)
-    assert answer(other).startswith(b"HTTP/1.1 200")
+    for fine in (REQUEST, b"GET / HTTP/1.0\r\n\r\n"):
+        other = connect()
+        other.sendall(fine)
+        assert answer(other).startswith(b"HTTP/1.1 200")
 
 
 def test_connections_beyond_the_limit_are_refused_and_the_others_are_not(never, connect, monkeypatch):

@@ -82,8 +82,9 @@ class GuardedProtocol(HttpToolsProtocol):
         self._stop_timer()
         self._in_head = False
         app = self.app
-        if sum(name == b"host" for name, _ in self.headers) > 1:  # whom a proxy took it to be for is not known
-            self.app = _two_hosts
+        n_hosts = sum(name == b"host" for name, _ in self.headers)
+        if n_hosts > 1 or (n_hosts == 0 and self.parser.get_http_version() == "1.1"):
+            self.app = _not_one_host  # with two of them it is not known whom a proxy took the request to be for
         super().on_headers_complete()
         self.app = app
 
@@ -113,8 +114,8 @@ def _headers(problem: ProblemError) -> list[tuple[bytes, bytes]]:
     return [(b"content-type", PROBLEM_JSON), (b"content-length", length), *own]
 
 
-async def _two_hosts(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001 - as ASGI has it
-    """Answer a request with more than one Host header (RFC 9112, 3.2)."""
+async def _not_one_host(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001 - as ASGI has it
+    """Answer a request with no Host header or with several (RFC 9112, 3.2)."""
     problem = ProblemError(400, "a request has one Host header: send one", {"connection": "close"})
     await send({"type": "http.response.start", "status": 400, "headers": _headers(problem)})
     await send({"type": "http.response.body", "body": problem.body(_request_id())})
