@@ -10,6 +10,7 @@ from armful.campaigns.audit import _data as _audit_data
 from armful.campaigns.audit._data import gather
 from armful.campaigns.audit._model import check_shocks
 from armful.campaigns.audit._scores import WithinRounds, chance, critical
+from armful.campaigns.audit._words import CAMPAIGN
 from armful.campaigns.settings import LearningSettings
 from tests.campaigns.made_rounds import World, made_policy, made_settings, opened, play
 
@@ -174,7 +175,7 @@ def test_outcomes_that_never_came_count_as_coming_when_the_window_closed(world):
 def test_outcomes_that_come_in_one_file_have_no_early_ones(world):
     policy = made_policy(world)
     records = play(world, policy, delays=lambda rewards: np.full(rewards.size, 7.0))
-    assert "came together" in found(world, records, policy)["delays"].sentence
+    assert "came equally soon" in found(world, records, policy)["delays"].sentence
 
 
 def leaking(values):
@@ -305,7 +306,7 @@ def test_the_test_of_shocks_is_the_score_test_of_one_column_for_each_round(world
     covariance = left.T @ (left * np.maximum(own, common)[rows.period][:, None])
     score = rounds.T @ residuals
     p = chi2.sf(score @ np.linalg.pinv(covariance, rcond=1e-6) @ score, len(records) - 1)
-    above, below = (check_shocks(evidence, made_settings(), p * factor).level for factor in (1.001, 0.999))
+    above, below = (check_shocks(evidence, made_settings(), CAMPAIGN, p * factor).level for factor in (1.001, 0.999))
     assert above != "fine"
     assert below == "fine"
 

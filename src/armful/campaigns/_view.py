@@ -16,7 +16,7 @@ from armful.campaigns._results import Status
 from armful.campaigns.decisions._audit import as_record
 from armful.campaigns.decisions._series import totals_of
 from armful.campaigns.decisions.fold import DecisionFold, frozen_recipe
-from armful.campaigns.decisions.status import decision_status
+from armful.campaigns.decisions.status import decision_status, undecided_status
 from armful.campaigns.decisions.summary import policy_of
 from armful.campaigns.features import FeatureRecipe
 from armful.campaigns.planning._records import PlanResult
@@ -85,7 +85,9 @@ class CampaignView:
         """
         recipe = frozen_recipe(self.ledger, self.settings) if self.is_served else self.recipe
         if recipe is None:
-            notes = ["nothing has been decided yet" if self.is_served else "no round has been chosen yet"]
+            if self.is_served:
+                return undecided_status(self.settings)
+            notes = ["no round has been chosen yet"]
             return Status(
                 name=self.settings.name, rounds=[], n_observations=0.0, outstanding=0, coefficients=[], notes=notes
             )

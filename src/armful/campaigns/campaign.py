@@ -104,7 +104,8 @@ class Campaign(CampaignView):
         self.close()
 
     def __repr__(self) -> str:
-        return f"Campaign({self.settings.name!r}, {self.ledger.last_number()} rounds)"
+        what = "decisions" if self.is_served else "rounds"
+        return f"Campaign({self.settings.name!r}, {self.ledger.last_number()} {what})"
 
     def choose(
         self,

@@ -45,7 +45,7 @@ def test_status_and_policy_of_a_served_campaign(folder):
         status = campaign.status()
         assert (status.decisions, status.rewards, status.outstanding, status.n_observations) == (30, 30, 0, 90)
         assert len(status.coefficients) == D
-        assert repr(campaign) == "Campaign('autumn', 30 rounds)"
+        assert repr(campaign) == "Campaign('autumn', 30 decisions)"
         folded = DecisionFold.of(campaign.ledger, campaign.settings)
         update_model(folded, LATER)
         assert_close(campaign.policy().state, folded.state)
@@ -121,7 +121,9 @@ def test_before_the_features_are_frozen_nothing_has_been_decided(tmp_path):
     text = made_settings().text.replace("features.ready = 4", 'features.columns.age.kind = "number"')
     (tmp_path / "campaign.toml").write_text(text, encoding="utf-8")
     with opened(tmp_path) as campaign:
-        assert campaign.status().notes == ["nothing has been decided yet"]
+        status = campaign.status()
+        assert (status.decisions, status.sentence) == (0, "nothing has been decided yet")
+        assert status.notes == ["no model has been published yet: `armful serve` does that"]
         assert list(campaign.records()) == []
         assert campaign.forget("nobody").n_people == 0
         with pytest.raises(ValueError, match="has no features yet: serve it"):

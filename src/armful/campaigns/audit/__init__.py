@@ -8,6 +8,7 @@ from armful.campaigns.audit._finding import Finding, not_checked
 from armful.campaigns.audit._model import check_drift, check_shape, check_shocks
 from armful.campaigns.audit._rewards import check_cap, check_delays, check_leakage, check_radius
 from armful.campaigns.audit._scores import WithinRounds
+from armful.campaigns.audit._words import CAMPAIGN, Words
 from armful.campaigns.settings import Settings
 from armful.policies import Policy
 
@@ -20,7 +21,9 @@ FEWEST_ROWS = 100
 """Known outcomes from which on features are looked at, and four for each feature."""
 
 
-def audit(records: Iterable[RoundRecord], policy: Policy, settings: Settings, names: list[str]) -> list[Finding]:
+def audit(
+    records: Iterable[RoundRecord], policy: Policy, settings: Settings, names: list[str], *, words: Words = CAMPAIGN
+) -> list[Finding]:
     """Return what the outcomes of closed rounds say about each assumption.
 
     If nothing is wrong, about one audit in a hundred finds something all the same.
@@ -35,6 +38,8 @@ def audit(records: Iterable[RoundRecord], policy: Policy, settings: Settings, na
         What the user has set, such as a discount that allows for drift.
     names : list of str
         The names of the features.
+    words : Words, optional
+        What the findings speak of: rounds and people if not given.
 
     Returns
     -------
@@ -50,28 +55,30 @@ def audit(records: Iterable[RoundRecord], policy: Policy, settings: Settings, na
     """
     if iter(records) is records:
         raise ValueError("records are read twice: give a list, not an iterator")
-    return findings(gather(records, len(names)), policy, settings, names)
+    return findings(gather(records, len(names)), policy, settings, names, words)
 
 
-def findings(evidence: Evidence, policy: Policy, settings: Settings, names: list[str]) -> list[Finding]:
+def findings(
+    evidence: Evidence, policy: Policy, settings: Settings, names: list[str], words: Words = CAMPAIGN
+) -> list[Finding]:
     """Return what evidence says about each assumption, see `audit`."""
     each = FALSE_ALARMS / 5
     rows = evidence.rows
     enough = rows.n >= max(FEWEST_ROWS, 4 * len(names))
-    few = f"needs {max(FEWEST_ROWS, 4 * len(names))} known outcomes in closed rounds, {rows.n} are there"
+    few = f"needs {max(FEWEST_ROWS, 4 * len(names))} known outcomes of closed {words.rounds}, {rows.n} are there"
     model = WithinRounds.fit(rows) if enough else None
     return [
-        check_cap(rows, policy, each),
-        check_shocks(evidence, settings, each),
+        check_cap(rows, policy, words, each),
+        check_shocks(evidence, settings, words, each),
         not_checked("drift", f"Whether effects change over time {few}.")
         if model is None
-        else check_drift(evidence, model, settings, names, each),
+        else check_drift(evidence, model, settings, names, words, each),
         not_checked("shape", f"Whether straight lines fit {few}.")
         if model is None
-        else check_shape(model, rows, names, each),
-        check_radius(evidence, policy),
+        else check_shape(model, rows, names, words, each),
+        check_radius(evidence, policy, words),
         not_checked("delays", f"Whether late outcomes are like early ones {few}.")
         if model is None
-        else check_delays(rows, model, settings, each),
-        check_leakage(rows, names),
+        else check_delays(rows, model, settings, words, each),
+        check_leakage(rows, names, words),
     ]

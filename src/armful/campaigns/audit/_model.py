@@ -9,6 +9,7 @@ from armful.campaigns.audit._data import Evidence, Rows, blocks, known_rows, pse
 from armful.campaigns.audit._finding import Finding, Level, fine, not_checked, number, percent, quoted, signed
 from armful.campaigns.audit._groups import has_two_values, parts_of
 from armful.campaigns.audit._scores import WithinRounds, critical
+from armful.campaigns.audit._words import Words
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray
 from armful.theory import estimate_shock
@@ -30,14 +31,14 @@ PREDICTIONS = ""
 COLUMNS_AT_ONCE = 16
 
 
-def check_shocks(evidence: Evidence, settings: Settings, false_alarms: float) -> Finding:
+def check_shocks(evidence: Evidence, settings: Settings, words: Words, false_alarms: float) -> Finding:
     """Return whether the outcomes of a round move together: the mean residuals of rounds against noise."""
     large = np.flatnonzero(evidence.sizes >= FEWEST_IN_A_ROUND)
     if large.size < 2 or evidence.n < 2 * len(evidence.moment):
         return not_checked(
             "shocks",
-            "Whether rounds have noise in common needs two closed rounds of at least "
-            f"{FEWEST_IN_A_ROUND} known outcomes, and twice as many outcomes as features.",
+            f"Whether {words.periods} have noise in common needs two that are closed, with at least "
+            f"{FEWEST_IN_A_ROUND} known outcomes each, and twice as many outcomes as features.",
         )
     residuals, variances, squares = _residuals(evidence)
     sizes, scores = evidence.sizes[large], np.array([residuals[t].sum() for t in large.tolist()])
@@ -52,15 +53,16 @@ def check_shocks(evidence: Evidence, settings: Settings, false_alarms: float) ->
     if not kept.any() or float(chdtrc(int(kept.sum()), statistic)) > false_alarms:
         return fine(
             "shocks",
-            f"The mean outcomes of {large.size} rounds differ from what the model says no more than chance makes them.",
+            f"The mean outcomes of {large.size} {words.periods} differ from what the model says no more than chance "
+            "makes them.",
         )
     shock = estimate_shock([residuals[t] for t in large.tolist()])
     inflated = 1 + shock * float(sizes.mean())
     means = scores / sizes
     what = (
-        f"The mean outcomes of {large.size} rounds differ from what the model says by {signed(float(means.min()))} to "
-        f"{signed(float(means.max()))}, more than chance makes them: the shared noise of a round has {number(shock)} "
-        "times the variance of a person's own."
+        f"The mean outcomes of {large.size} {words.periods} differ from what the model says by "
+        f"{signed(float(means.min()))} to {signed(float(means.max()))}, more than chance makes them: the shared noise "
+        f"of a {words.period} has {number(shock)} times the variance of {words.person}'s own."
     )
     if settings.learning.shock >= shock / 3:
         return fine("shocks", f"{what} The setting `shock = {number(settings.learning.shock)}` allows for it.")
@@ -68,9 +70,9 @@ def check_shocks(evidence: Evidence, settings: Settings, false_alarms: float) ->
         name="shocks",
         level="problem" if inflated >= LARGE_SHOCK else "look",
         sentence=what,
-        consequence="The model is too sure of itself: the mean of a round is "
-        f"{number(inflated**0.5)} times as uncertain as it takes it to be. Differences between chosen and holdout "
-        "within a round, and so the lift, are not affected.",
+        consequence="The model is too sure of itself: the mean of a "
+        f"{words.period} is {number(inflated**0.5)} times as uncertain as it takes it to be. Differences between "
+        f"chosen and holdout within a {words.period}, and so the lift, are not affected.",
         repair=f"Set `shock = {number(shock)}` under `[learning]`.",
     )
 
@@ -100,7 +102,7 @@ def _residuals(evidence: Evidence) -> tuple[list[FloatArray], FloatArray, FloatA
 
 
 def check_drift(
-    evidence: Evidence, model: WithinRounds, settings: Settings, names: list[str], false_alarms: float
+    evidence: Evidence, model: WithinRounds, settings: Settings, names: list[str], words: Words, false_alarms: float
 ) -> Finding:
     """Return whether the effect of a feature changes from the first to the last round, as a straight line in time."""
     n_rounds = evidence.sizes.size
@@ -112,7 +114,8 @@ def check_drift(
     if abs(z[worst]) <= critical(false_alarms, looks):
         return fine(
             "drift",
-            f"The effects of {looks} features are the same in early and late rounds, as far as chance lets see.",
+            f"The effects of {looks} features are the same in early and late {words.rounds}, as far as chance lets "
+            "see.",
         )
     gain = float(np.concatenate([each.gain for each in added])[worst]) / max(model.explained, np.finfo(float).tiny)
     spread = float(np.ptp(evidence.rows.X[:, worst]))
@@ -120,23 +123,23 @@ def check_drift(
     n_clear = int((np.abs(z) > critical(false_alarms, looks)).sum())
     what = (
         f"The effect of {quoted(names[worst])} changed by {signed(change)} from the first to the last of {n_rounds} "
-        f"closed rounds ({number(abs(float(z[worst])))} standard errors, the most of {looks} features; {n_clear} of "
-        "them clearly changed)."
+        f"closed {words.periods} ({number(abs(float(z[worst])))} standard errors, the most of {looks} features; "
+        f"{n_clear} of them clearly changed)."
     )
     discount = settings.learning.discount
     if discount < 1:
-        return fine("drift", f"{what} The setting `discount = {number(discount)}` lets old rounds count less.")
+        return fine("drift", f"{what} The setting `discount = {number(discount)}` lets old {words.rounds} count less.")
     return Finding(
         name="drift",
         level="problem" if gain >= LARGE_GAIN else "look",
         sentence=what,
-        consequence="Old rounds mislead the model about what works now.",
-        repair=f"Set `discount = {number(min(max(1 - 2 / n_rounds, 0.5), 0.95))}` under `[learning]`: a round then "
-        "counts that fraction of the next one.",
+        consequence=f"Old {words.rounds} mislead the model about what works now.",
+        repair=f"Set `discount = {number(min(max(1 - 2 / n_rounds, 0.5), 0.95))}` under `[learning]`: a "
+        f"{words.period} then counts that fraction of the next one.",
     )
 
 
-def check_shape(model: WithinRounds, rows: Rows, names: list[str], false_alarms: float) -> Finding:
+def check_shape(model: WithinRounds, rows: Rows, names: list[str], words: Words, false_alarms: float) -> Finding:
     """Return whether straight lines fit: residuals in fifths of each number, and in tenths of the predictions."""
     looks, z, residual, gain, name, part = 0, 0.0, 0.0, 0.0, PREDICTIONS, ""
     for of_feature, parts, bins in _bins(model, rows, names):
@@ -149,7 +152,8 @@ def check_shape(model: WithinRounds, rows: Rows, names: list[str], false_alarms:
     if abs(z) <= critical(false_alarms, looks):
         return fine(
             "shape",
-            f"Straight lines fit: in {looks} groups of people by features and predictions nothing is left over.",
+            f"Straight lines fit: in {looks} groups of {words.people} by features and predictions nothing is left "
+            "over.",
         )
     share = gain / max(model.explained, np.finfo(float).tiny)
     level: Level = "problem" if share >= LARGE_GAIN else "look"
@@ -162,10 +166,10 @@ def check_shape(model: WithinRounds, rows: Rows, names: list[str], false_alarms:
     return Finding(
         name="shape",
         level=level,
-        sentence=f"People in the {part} of {of} earned {signed(residual)} compared with the straight line of the model "
-        f"({number(abs(z))} standard errors, the largest of {looks} groups); allowing for it would explain "
-        f"{percent(share)} more.",
-        consequence="The model misjudges some people, and more outcomes do not change that.",
+        sentence=f"{words.people.capitalize()} in the {part} of {of} earned {signed(residual)} compared with the "
+        f"straight line of the model ({number(abs(z))} standard errors, the largest of {looks} groups); allowing "
+        f"for it would explain {percent(share)} more.",
+        consequence=f"The model misjudges some {words.people}, and more outcomes do not change that.",
         repair=f"{advice} It takes effect in a new campaign: the features of this one are frozen.",
     )
 

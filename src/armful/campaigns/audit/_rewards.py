@@ -8,6 +8,7 @@ from armful.campaigns.audit._data import Evidence, Rows, pseudo_inverse
 from armful.campaigns.audit._finding import Finding, Level, fine, not_checked, number, percent, quoted
 from armful.campaigns.audit._groups import ranks_of
 from armful.campaigns.audit._scores import WithinRounds, critical
+from armful.campaigns.audit._words import Words
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray, IntArray
 from armful.policies import Policy
@@ -32,7 +33,7 @@ SEPARATES = 0.98
 FEWEST_ALIKE = 30
 
 
-def check_cap(rows: Rows, policy: Policy, false_alarms: float) -> Finding:
+def check_cap(rows: Rows, policy: Policy, words: Words, false_alarms: float) -> Finding:
     """Return whether a group of people by their prediction has a mean reward above the cap."""
     cap = getattr(policy, "cap", None)
     if cap is None:
@@ -46,15 +47,16 @@ def check_cap(rows: Rows, policy: Policy, false_alarms: float) -> Finding:
     if max(excess) <= critical(2 * false_alarms, len(groups)):
         return fine(
             "cap",
-            f"No mean reward is above the cap of {number(cap)}: the highest of {len(groups)} groups of people by "
-            f"prediction is {number(highest)}.",
+            f"No mean reward is above the cap of {number(cap)}: the highest of {len(groups)} groups of {words.people} "
+            f"by prediction is {number(highest)}.",
         )
     return Finding(
         name="cap",
         level="problem",
         sentence=f"The cap says that no mean reward is above {number(cap)}, and the best of {len(groups)} groups of "
-        f"people by prediction has {number(highest)} ({number(max(excess))} standard errors above it).",
-        consequence="People who are worth more than the cap are scored alike, so the best of them are not preferred.",
+        f"{words.people} by prediction has {number(highest)} ({number(max(excess))} standard errors above it).",
+        consequence=f"{words.people.capitalize()} worth more than the cap are scored alike, so the best of them are "
+        "not preferred.",
         repair=f"Set `cap = {number(_rounded_up(1.5 * highest))}` under `[policy]`, or what no mean reward can exceed.",
     )
 
@@ -74,7 +76,7 @@ def _rounded_up(value: float) -> float:
     return math.ceil(value / scale) * scale
 
 
-def check_radius(evidence: Evidence, policy: Policy) -> Finding:
+def check_radius(evidence: Evidence, policy: Policy, words: Words) -> Finding:
     """Return whether the bonus fits the errors of the predictions, which are known in hindsight."""
     rows = evidence.rows
     some = rows.chosen & rows.learned & (rows.bonus > 0)
@@ -83,8 +85,8 @@ def check_radius(evidence: Evidence, policy: Policy) -> Finding:
     if some.sum() < FEWEST or evidence.n < 2 * len(evidence.moment):
         return not_checked(
             "radius",
-            f"Whether the radius fits needs {FEWEST} known outcomes of people chosen after the model had learned, "
-            f"{int(some.sum())} are there.",
+            f"Whether the radius fits needs {FEWEST} known outcomes of {words.people} chosen after the model had "
+            f"learned, {int(some.sum())} are there.",
         )
     X, bonus = rows.X[some], math.sqrt(float((rows.bonus[some] ** 2).mean()))
     in_hindsight = ((X @ evidence.theta - rows.predicted[some]) ** 2).mean()
@@ -99,7 +101,8 @@ def check_radius(evidence: Evidence, policy: Policy) -> Finding:
             name="radius",
             level="problem" if error > FAR_TOO_SMALL * bonus else "look",
             sentence=f"{what}: too little for what it was to make up for.",
-            consequence="The policy is too sure of its first impressions, and may never find out whom it misjudged.",
+            consequence="The policy is too sure of its first impressions, and may never find out which "
+            f"{words.people} it misjudged.",
             repair='Set `radius = "pointwise"` and `noise = "auto"` under `[policy]`; '
             f"a radius given as a number should be {number(error / bonus)} times as large.",
         )
@@ -107,15 +110,15 @@ def check_radius(evidence: Evidence, policy: Policy) -> Finding:
         return Finding(
             name="radius",
             level="look",
-            sentence=f"{what}, {number(bonus / largest_error)} times as much as was needed; in the last closed round "
-            f"{percent(evidence.exploring)} of the chosen were exploration.",
-            consequence="The policy tries more people out than it has to, and earns less.",
+            sentence=f"{what}, {number(bonus / largest_error)} times as much as was needed; in the last closed "
+            f"{words.period} {percent(evidence.exploring)} of the chosen were exploration.",
+            consequence=f"The policy tries more {words.people} out than it has to, and earns less.",
             repair='Set `radius = "noise"` under `[policy]`, or a smaller `norm`, from which the radius is made.',
         )
     return fine("radius", f"{what}. That fits.")
 
 
-def check_delays(rows: Rows, model: WithinRounds, settings: Settings, false_alarms: float) -> Finding:
+def check_delays(rows: Rows, model: WithinRounds, settings: Settings, words: Words, false_alarms: float) -> Finding:
     """Return whether outcomes that come late differ from early ones of the same round and the same kind of people."""
     ranks = np.empty(rows.n)
     for period in np.unique(rows.period):
@@ -123,15 +126,17 @@ def check_delays(rows: Rows, model: WithinRounds, settings: Settings, false_alar
         ranks[inside] = ranks_of(rows.delay[inside]) / inside.sum()
     added = model.test(ranks[:, None])
     if added.n_usable == 0:
-        return fine("delays", "All outcomes of a round came together, so none was learned before the others.")
+        return fine(
+            "delays", f"All outcomes of a {words.period} came equally soon, so none was learned before the others."
+        )
     z, early = float(added.z[0]), ranks <= 0.5
     difference = float(model.residuals[early].mean() - model.residuals[~early].mean())
     if abs(z) <= critical(false_alarms, 1):
         return fine("delays", "Outcomes that came late are like those that came early, as far as chance lets see.")
     better = "higher" if z < 0 else "lower"
     what = (
-        f"The half of a round's outcomes that came first is {better} than the other, by {number(abs(difference))} on "
-        f"average ({number(abs(z))} standard errors)."
+        f"The half of the outcomes of a {words.period} that came first is {better} than the other, by "
+        f"{number(abs(difference))} on average ({number(abs(z))} standard errors)."
     )
     outcomes = settings.outcomes
     if outcomes.learn_at_once:
@@ -139,8 +144,8 @@ def check_delays(rows: Rows, model: WithinRounds, settings: Settings, false_alar
             name="delays",
             level="problem",
             sentence=what,
-            consequence=f"Until a window closes, the model has seen mostly the {better} outcomes of a round, and "
-            f"expects too {'much' if z < 0 else 'little'}.",
+            consequence=f"Until a window closes, the model has seen mostly the {better} outcomes of a "
+            f"{words.period}, and expects too {'much' if z < 0 else 'little'}.",
             repair='Set `learn = "when the window closes"` under `[outcomes]`.',
         )
     if outcomes.missing is None:
@@ -152,33 +157,35 @@ def check_delays(rows: Rows, model: WithinRounds, settings: Settings, false_alar
             "them.",
             repair="Under `[outcomes]` make `window` longer, or set `missing` to what no outcome means.",
         )
-    return fine("delays", f"{what} Rounds are learned when their window closes, so this does no harm.")
+    return fine(
+        "delays", f"{what} {words.rounds.capitalize()} are learned when their window closes, so this does no harm."
+    )
 
 
-def check_leakage(rows: Rows, names: list[str]) -> Finding:
+def check_leakage(rows: Rows, names: list[str], words: Words) -> Finding:
     """Return whether a single feature explains nearly all of the rewards, as only something known afterwards does."""
     if rows.n < FEWEST or np.ptp(rows.rewards) == 0:
         return not_checked("leakage", f"Whether a column knows too much needs {FEWEST} known outcomes that differ.")
     explained = np.array([_explained(rows.X[:, j], rows.rewards) for j in range(rows.X.shape[1])])
     best = int(explained.argmax())
     for j in np.flatnonzero(np.ptp(rows.X, axis=0) > 0).tolist():
-        told = _told(rows.X[:, j], rows.rewards)
+        told = _told(rows.X[:, j], rows.rewards, words)
         if told:
-            return _leak(names[j], "problem", f"{quoted(names[j])} {told}.")
+            return _leak(names[j], "problem", f"{quoted(names[j])} {told}.", words)
     sentence = f"{quoted(names[best])} alone explains {percent(float(explained[best]))} of the variance of the rewards"
     if explained[best] >= EXPLAINS_MUCH:
         level: Level = "problem" if explained[best] >= EXPLAINS_NEARLY_ALL else "look"
-        return _leak(names[best], level, f"{sentence}.")
+        return _leak(names[best], level, f"{sentence}.", words)
     return fine("leakage", f"No column explains everything: {sentence}, the most of {len(names)} features.")
 
 
-def _leak(name: str, level: Level, sentence: str) -> Finding:
+def _leak(name: str, level: Level, sentence: str, words: Words) -> Finding:
     return Finding(
         name="leakage",
         level=level,
         sentence=sentence,
-        consequence="A column that is known only after the contact makes the model look perfect, and useless.",
-        repair=f"If the column of {quoted(name)} is filled in after the contact, name it in `leave_out` under "
+        consequence=f"A column that is known only after the {words.contact} makes the model look perfect, and useless.",
+        repair=f"If the column of {quoted(name)} is filled in after the {words.contact}, name it in `leave_out` under "
         "`[features]`, in a new campaign.",
     )
 
@@ -194,12 +201,12 @@ def _explained(values: FloatArray, rewards: FloatArray) -> float:
     return max(line, float(means[bins].var() / rewards.var()))
 
 
-def _told(values: FloatArray, rewards: FloatArray) -> str:
+def _told(values: FloatArray, rewards: FloatArray, words: Words) -> str:
     """Return in which way a feature tells the rewards outright, or nothing."""
     low, high = float(rewards.min()), float(rewards.max())
     top = values == values.max()
     if top.sum() >= FEWEST_ALIKE and (rewards[top] == high).all() and (rewards[~top] == high).mean() < 0.5:
-        return f"tells the reward: all {int(top.sum()):,} people with its highest value earned {number(high)}"
+        return f"tells the reward: all {int(top.sum()):,} {words.people} with its highest value earned {number(high)}"
     won = rewards == high
     if min(won.sum(), (~won).sum()) < FEWEST_ALIKE or not (won | (rewards == low)).all():
         return ""

@@ -8,6 +8,7 @@ import numpy as np
 
 from armful.campaigns._records import RoundRecord
 from armful.campaigns.audit import Finding, audit
+from armful.campaigns.audit._words import Words
 from armful.campaigns.decisions._rows import DecisionRows, microseconds
 from armful.campaigns.decisions._segments import SIZE
 from armful.campaigns.decisions.fold import DecisionFold
@@ -18,6 +19,15 @@ from armful.scan._threads import blas_at_one_thread
 MOST_SEGMENTS = 12
 """Segments that are looked at, spread over all that are closed: some 6,000 decisions."""
 
+WORDS = Words(
+    rounds="decisions",
+    period=f"block of {SIZE} decisions",
+    periods=f"blocks of {SIZE} decisions",
+    person="an arm",
+    people="arms",
+    contact="decision",
+)
+LEVELS = {"fine": "ok", "look": "warning", "problem": "problem"}
 TITLES = {
     "cap": "The cap",
     "shocks": "Noise in common",
@@ -42,7 +52,7 @@ def audit_decisions(fold: DecisionFold, policy: Policy, now: datetime) -> list[F
     places = np.unique(np.linspace(0, len(closed) - 1, min(MOST_SEGMENTS, len(closed))).round().astype(int))
     records = [as_record(fold, closed[place], now) for place in places.tolist()] if closed else []
     without_shock = replace(fold.settings, learning=replace(fold.settings.learning, shock=0.0))
-    findings = audit(records, policy, without_shock, list(fold.names))
+    findings = audit(records, policy, without_shock, list(fold.names), words=WORDS)
     return [_for_decisions(finding, SIZE * len(closed)) for finding in findings]
 
 
@@ -89,7 +99,7 @@ def as_json(findings: list[Finding]) -> list[dict[str, Any]]:
     """Return the findings as the summary has them."""
     return [
         {
-            "level": "ok" if finding.level == "fine" else "warning",
+            "level": LEVELS[finding.level] if finding.checked else "open",
             "title": TITLES.get(finding.name, finding.name),
             "sentence": f"{finding.sentence} {finding.consequence}".strip(),
             "remedy": finding.repair,

@@ -25,7 +25,7 @@ def decision_lift(segments: Iterable[Segment], unit: str) -> Lift | None:
     unit : str
         What rewards are called, in the plural.
     """
-    lifts = list(lifts_of_moments(_moments(segments), level=LEVEL, adjust=False, unit=unit))
+    lifts = list(lifts_of_moments(_moments(segments), level=LEVEL, adjust=False, unit=unit, per="arm"))
     return lifts[-1] if lifts else None
 
 

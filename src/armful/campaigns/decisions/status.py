@@ -7,13 +7,15 @@ from armful.campaigns._results import ServiceStatus
 from armful.campaigns.decisions._lift import decision_lift
 from armful.campaigns.decisions._series import totals_of
 from armful.campaigns.decisions.fold import DecisionFold
-from armful.campaigns.decisions.summary import cadence_notes, headline, policy_of, suggested_interval
+from armful.campaigns.decisions.summary import NOTHING_YET, cadence_notes, headline, policy_of, suggested_interval
 from armful.campaigns.rounds._standing import learning_notes
-from armful.campaigns.settings import ServiceSettings
+from armful.campaigns.settings import ServiceSettings, Settings
 from armful.ledger import ModelInfo
 
 STALE = 10
 """A model that was not checked for so many intervals is called old: the service does not run."""
+
+NO_MODEL = "no model has been published yet: `armful serve` does that"
 
 
 def decision_status(fold: DecisionFold, now: datetime) -> ServiceStatus:
@@ -44,9 +46,30 @@ def decision_status(fold: DecisionFold, now: datetime) -> ServiceStatus:
     )
 
 
+def undecided_status(settings: Settings) -> ServiceStatus:
+    """Return where a campaign stands whose features are not frozen yet, so that nothing can have been decided."""
+    every = (settings.service or ServiceSettings()).update_every
+    return ServiceStatus(
+        name=settings.name,
+        rounds=[],
+        n_observations=0.0,
+        outstanding=0,
+        coefficients=[],
+        notes=[NO_MODEL],
+        sentence=NOTHING_YET,
+        decisions=0,
+        rewards=0,
+        model_version=0,
+        model_made_at=None,
+        model_checked_at=None,
+        update_every_seconds=every.total_seconds(),
+        suggested_seconds=None,
+    )
+
+
 def _model_notes(newest: ModelInfo | None, every: timedelta, now: datetime) -> list[str]:
     if newest is None:
-        return ["no model has been published yet: `armful serve` does that"]
+        return [NO_MODEL]
     if now - newest.checked_at > STALE * every:
         at = newest.checked_at.isoformat(sep=" ", timespec="seconds")
         return [f"model {newest.version} was last found to be up to date at {at}: start the service, if it is to run"]

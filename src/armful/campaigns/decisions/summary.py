@@ -29,7 +29,7 @@ MUCH_TOO_LONG = 2.0
 """The interval between updates is called too long if it is so many times what `theory.cadence` suggests: that is an
 order without its constant."""
 
-
+NOTHING_YET = "nothing has been decided yet"
 UNITS = ((3600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -144,7 +144,7 @@ def headline(totals: dict[str, float], lift: Lift | None, reward: str) -> str:
     """Return the state of the campaign in one sentence: how it compares with the holdout, if that is known."""
     n = int(totals["decisions"])
     if n == 0:
-        return "nothing has been decided yet"
+        return NOTHING_YET
     if lift is not None:
         return _verdict(lift)
     counted = "one decision" if n == 1 else f"{n:,} decisions"

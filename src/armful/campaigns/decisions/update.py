@@ -77,7 +77,7 @@ def update_model(fold: DecisionFold, now: datetime, *, update_every: timedelta |
             fold.unpublished = False
             return info
     raise LedgerError(
-        f"no model of campaign {fold.settings.name!r} could be published: others publish, or people "
+        f"no model of campaign {fold.settings.name!r} could be published: others publish, or units "
         "are erased, faster; run one updater alone"
     )
 

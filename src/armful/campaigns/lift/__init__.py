@@ -155,7 +155,7 @@ def _path(data: LiftData, level: float, adjust: bool, unit: str, against: str) -
 
 
 def lifts_of_moments(
-    path: Iterable[Moments], *, level: float, adjust: bool, unit: str, against: str = "holdout"
+    path: Iterable[Moments], *, level: float, adjust: bool, unit: str, against: str = "holdout", per: str = "contact"
 ) -> Iterator[Lift]:
     """Yield the lift at each of some looks at growing sums, from the first on at which it can be estimated."""
     first_variance = None
@@ -166,10 +166,10 @@ def lifts_of_moments(
         variance_of_sum = found.variance * moments.n_rounds**2
         first_variance = first_variance or variance_of_sum
         multiplier = anytime_multiplier(variance_of_sum, first_variance, level=level)
-        yield _lift(moments, found, level=level, anytime=multiplier, unit=unit, against=against)
+        yield _lift(moments, found, level=level, anytime=multiplier, unit=unit, against=against, per=per)
 
 
-def _lift(moments: Moments, found: Means, *, level: float, anytime: float, unit: str, against: str) -> Lift:
+def _lift(moments: Moments, found: Means, *, level: float, anytime: float, unit: str, against: str, per: str) -> Lift:
     lift, error = found.treated - found.others, math.sqrt(found.variance)
     quantile = float(stdtrit(found.degrees, (1 + level) / 2))
     # The mixture is of normals: with few people it is widened as the t quantile widens the other interval.
@@ -187,6 +187,7 @@ def _lift(moments: Moments, found: Means, *, level: float, anytime: float, unit:
             level=level,
             unit=unit,
             against=against,
+            per=per,
         ),
         level=level,
         per_contact=lift,

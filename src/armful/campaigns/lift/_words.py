@@ -18,14 +18,23 @@ def unit_of(reward: str) -> str:
 
 
 def in_words(
-    *, lift: float, low: float, high: float, relative: Interval, cost: float, level: float, unit: str, against: str
+    *,
+    lift: float,
+    low: float,
+    high: float,
+    relative: Interval,
+    cost: float,
+    level: float,
+    unit: str,
+    against: str,
+    per: str = "contact",
 ) -> str:
-    """Return the sentence of a lift: relative if its interval is known, else per contact."""
+    """Return the sentence of a lift: relative if its interval is known, else per contact, or what `per` says."""
     ratio, ratio_low, ratio_high = relative
     if against == "holdout" and ratio is not None and ratio_low is not None and ratio_high is not None:
         size = _with_interval(100 * ratio, 100 * ratio_low, 100 * ratio_high, level, " %")
     else:
-        size = _with_interval(lift, low, high, level, f" {unit} per contact")
+        size = _with_interval(lift, low, high, level, f" {unit} per {per}")
     if low <= 0 <= high:
         size += ", which may be chance"
     if against == "no-contact":

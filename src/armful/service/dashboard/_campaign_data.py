@@ -5,9 +5,8 @@ from typing import Any
 
 from armful.campaigns._results import as_json
 from armful.campaigns._view import CampaignView
+from armful.campaigns.decisions._audit import LEVELS
 from armful.campaigns.rounds._standing import round_status, status_notes
-
-LEVELS = {"fine": "ok", "look": "warning", "problem": "problem"}
 
 
 class CampaignSource:
