@@ -21,8 +21,8 @@ POLICY_WATCH = """document.addEventListener("securitypolicyviolation", (event) =
 class DashboardServer:
     """A dashboard of made data; `stop` and `start` keep the address."""
 
-    def __init__(self, *, campaigns=1, needs_key=False, openapi=None, points=96):
-        self.source = MadeSource(campaigns, points=points)
+    def __init__(self, *, campaigns=1, needs_key=False, openapi=None, points=96, n_open=0):
+        self.source = MadeSource(campaigns, points=points, n_open=n_open)
         self.needs_key, self.openapi, self.port = needs_key, openapi, 0
         self.start()
 

@@ -22,7 +22,7 @@ EFFECTS = {
 }
 AUDIT = [
     ("ok", "The cap", "No reward is above the cap of 1: 0 of 46,210.", ""),
-    ("ok", "Good and bad rounds", "Rewards of one decision have little in common: 0.4 % of their variance.", ""),
+    ("ok", "Noise in common", "Rewards of one decision have little in common: 0.4 % of their variance.", ""),
     (
         "warning",
         "Effects that change",
@@ -38,10 +38,10 @@ AUDIT = [
 class MadeSource:
     """A source of made data, with `n` campaigns; `pass_time` adds a point, decisions and a model version."""
 
-    def __init__(self, n: int = 1, *, points: int = 96, now: datetime | None = None) -> None:
+    def __init__(self, n: int = 1, *, points: int = 96, n_open: int = 0, now: datetime | None = None) -> None:
         self.names = ["front-page", "newsletter", "<b>odd</b> & long name of a campaign"][:n]
         self.now = now or datetime.now(UTC)
-        self.points, self.version, self.reads = points, 41, 0
+        self.points, self.n_open, self.version, self.reads = points, n_open, 41, 0
         self.trouble: str | Exception = ""
         self._lock = threading.Lock()
 
@@ -62,12 +62,15 @@ class MadeSource:
     def data(self, campaign: str) -> dict[str, Any]:
         with self._lock:
             self.reads += 1
-            return made_data(campaign, points=self.points, version=self.version, now=self.now)
+            return made_data(campaign, points=self.points, n_open=self.n_open, version=self.version, now=self.now)
 
 
-def made_data(campaign: str, *, points: int, version: int, now: datetime, kind: str = "service") -> dict[str, Any]:
+def made_data(
+    campaign: str, *, points: int, version: int, now: datetime, kind: str = "service", n_open: int = 0
+) -> dict[str, Any]:
     step = timedelta(minutes=15)
     series = [_point(i, now - (points - i) * step, step) for i in range(points)]
+    series = series[: points - n_open] + [_opened(each, i, n_open) for i, each in enumerate(series[points - n_open :])]
     decisions = sum(each["decisions"] for each in series)
     return {
         "campaign": campaign,
@@ -127,6 +130,7 @@ def _point(i: int, at: datetime, step: timedelta) -> dict[str, Any]:
         "from": at.isoformat(),
         "to": (at + step).isoformat(),
         "decisions": n,
+        "open": 0,
         "chosen": share(5 * n - n // 2, level + 0.034 * learned),
         "holdout": share(max(n // 2, 30), level),
         "explored": share(40, level - 0.02) if i % 9 != 4 else {"n": 0, "mean": None, "low": None, "high": None},
@@ -134,6 +138,21 @@ def _point(i: int, at: datetime, step: timedelta) -> dict[str, Any]:
         "exploring": 0.06 + 0.5 * (1 - learned) + 0.01 * random_.random(),
         "capped": 0.2 * (1 - learned),
     }
+
+
+def _opened(point: dict[str, Any], i: int, n_open: int) -> dict[str, Any]:
+    """Return the ith of the points that are open, the first of them nearly closed: few rewards of the last came."""
+    came = 1 - (i + 0.5) / n_open
+    means = {
+        share: {
+            "n": point[share]["n"],
+            "mean": point[share]["mean"] and came * point[share]["mean"],
+            "low": None,
+            "high": None,
+        }
+        for share in ("chosen", "holdout", "explored")
+    }
+    return {**point, **means, "open": max(1, round((1 - came) * point["decisions"]))}
 
 
 def _decision(number: int, version: int, at: datetime) -> dict[str, Any]:

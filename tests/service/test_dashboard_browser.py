@@ -110,6 +110,67 @@ def test_pooled_points_keep_the_mean_of_all_rewards(browser, serve):
         assert [name for name, _ in lines] == ["holdout", "explored", "chosen"]
 
 
+TRACES = "document.getElementById('reward-plot').data.filter((t) => t.name).map((t) => [t.name, t.x.length, t.y])"
+
+
+def drawn(page):
+    """The lines of the chart of rewards by their names: how many points, and the values of those that have one."""
+    return {name: (n, [y for y in ys if y is not None]) for name, n, ys in page.evaluate(TRACES)}
+
+
+def test_points_that_are_still_open_are_in_the_table_and_not_in_the_line(browser, serve):
+    server = serve(points=24, n_open=3)
+    with open_page(browser, server.url) as page:
+        series = server.source.data("front-page")["series"]
+        lines = drawn(page)
+        assert set(lines) == {"holdout", "explored", "chosen"}
+        assert lines["chosen"][1] == pytest.approx([each["chosen"]["mean"] for each in series[:21]])
+        n = sum(each["open"] for each in series)
+        expect(page.locator("#reward-text")).to_contain_text(f"{n} decisions are still open")
+        page.locator("#reward details summary").click()
+        windows = page.locator("#reward-table tbody tr td:nth-child(4)").all_text_contents()
+        assert windows == [f"{each['open']} still open" if each["open"] else "closed" for each in series[::-1]]
+        rows = page.locator("#reward-table tbody tr")
+        expect(rows.first).to_contain_text("so far")
+        expect(rows.nth(3)).not_to_contain_text("so far")
+        server.source.n_open = 0
+        server.source.pass_time()
+        expect(page.locator("#reward-text")).not_to_contain_text("open")
+        assert drawn(page)["chosen"][0] == 25
+
+
+def test_a_young_service_shows_open_points_as_provisional(browser, serve):
+    server = serve(points=8, n_open=8)
+    with open_page(browser, server.url) as page:
+        series = server.source.data("front-page")["series"]
+        lines = drawn(page)
+        assert set(lines) == {f"{share}, still open" for share in ("holdout", "explored", "chosen")}
+        assert lines["chosen, still open"][1] == pytest.approx([each["chosen"]["mean"] for each in series])
+        expect(page.locator("#reward-text")).to_contain_text("Hollow points are still open")
+        assert "Hollow points are still open" in page.locator("#reward-plot").get_attribute("aria-label")
+        server.source.n_open = 5
+        version = server.source.pass_time()
+        expect(tile(page, "Model version")).to_have_text(str(version))
+        lines = drawn(page)
+        assert (lines["chosen"][0], lines["chosen, still open"][0]) == (4, 5)
+        symbols = page.evaluate(
+            "document.getElementById('reward-plot').data.filter((t) => t.name).map((t) => [t.name, t.marker.symbol])"
+        )
+        assert all(symbol.endswith("-open") == name.endswith("still open") for name, symbol in symbols)
+
+
+def test_a_range_that_is_mostly_open_shows_it(browser, serve):
+    server = serve(points=24, n_open=4)  # the last hour
+    with open_page(browser, server.url) as page:
+        assert "chosen, still open" not in drawn(page)
+        page.get_by_label("Show").select_option(label="last hour")
+        expect(page.locator("#reward-text")).to_contain_text("Hollow points are still open")
+        assert "chosen, still open" in drawn(page)
+        page.get_by_label("Show").select_option(label="everything")
+        expect(page.locator("#reward-text")).not_to_contain_text("Hollow")
+        assert "chosen, still open" not in drawn(page)
+
+
 def test_a_live_update_changes_the_page_and_leaves_the_reader_alone(browser, serve):
     server = serve()
     with open_page(browser, server.url) as page:

@@ -58,6 +58,7 @@ def test_a_campaign_shows_what_its_status_and_report_say(campaign):
         expected = [each.mean_chosen, each.mean_holdout] if each.closed else [None, None]
         assert [point["chosen"]["mean"], point["holdout"]["mean"]] == pytest.approx(expected)
         assert point["exploring"] == pytest.approx(each.exploring)
+        assert (point["open"] == 0) == each.closed
     assert {each.closed for each in status.rounds} == {True, False}
     assert shown["outstanding"] == status.outstanding
     assert shown["rewards"] == sum(each.came for each in status.rounds)

@@ -239,6 +239,35 @@ def test_the_summary_counts_what_is_in_the_ledger(tmp_path):
     assert totals_of(resumed.in_order())["came"] == 600
 
 
+@pytest.mark.parametrize("learn", ["at once", "when the window closes"])
+@pytest.mark.parametrize("missing", ["0", '"unknown"'])
+def test_points_with_open_windows_are_what_came_so_far(tmp_path, learn, missing):
+    settings = made_settings(outcomes=f'learn = "{learn}"\nmissing = {missing}')
+    ledger = opened(tmp_path, settings)
+    rng = np.random.default_rng(0)
+    shares = [["chosen", "explored", "chosen"], ["holdout"] * 3]
+    times = [NOON + timedelta(seconds=i) for i in range(192)]
+    ledger.add_decisions([decision(rng, at, shares=shares[i % 5 == 0], ids=[0, 1, 2]) for i, at in enumerate(times)])
+    rewards = np.where(rng.random((192, 3)) < 0.3, rng.random((192, 3)), np.nan)
+    for i, j in np.argwhere(np.isfinite(rewards)).tolist():
+        reward(ledger, i + 1, f"arm {j}", rewards[i, j], times[i])
+    now = NOON + timedelta(minutes=30, seconds=100)  # the windows of the first 101 have closed
+    points = summary_of(ledger, settings, now)["series"]
+    assert [(point["decisions"], point["open"]) for point in points] == [(64, 0), (64, 27), (64, 64)]
+    known = rewards if missing != "0" else np.nan_to_num(rewards)
+    holdout = np.arange(192) % 5 == 0
+    for i, point in enumerate(points):
+        inside = np.arange(192) // 64 == i
+        expected = known[inside & ~holdout][:, [0, 2]], known[inside & ~holdout][:, [1]], known[inside & holdout]
+        for share, values in zip(("chosen", "explored", "holdout"), expected, strict=True):
+            assert point[share]["n"] == np.isfinite(values).sum()
+            assert point[share]["mean"] == pytest.approx(np.nanmean(values))
+            assert (point[share]["low"] is None) == (i > 0), "an interval of what is not complete would say too much"
+    later = summary_of(ledger, settings, NOON + timedelta(hours=1))["series"]
+    assert [point["open"] for point in later] == [0, 0, 0]
+    assert [point["chosen"]["mean"] for point in later] == pytest.approx([point["chosen"]["mean"] for point in points])
+
+
 def test_a_long_series_is_downsampled(tmp_path, monkeypatch):
     monkeypatch.setattr("armful.campaigns.decisions._series.MOST_POINTS", 5)
     ledger, settings = filled(tmp_path, 64 * 12 + 1)

@@ -20,8 +20,12 @@ SUMS = ("n", "sum", "squares", "product", "sizes")
 """Of the known rewards of a share: with n_i and s_i the number and the sum in a decision, the sums of n_i, s_i, s_i^2,
 n_i s_i and n_i^2; the last three give an error that allows for decisions whose rewards are alike."""
 
+OPEN_SUMS = ("open_n", "open_sum")
+"""Of a share in decisions whose window is open: the number of rewards as if none came any more, and their sum."""
+
 COLUMNS = (
     "decisions",
+    "open",
     "arms",
     "came",
     "outstanding",
@@ -33,7 +37,7 @@ COLUMNS = (
     "largest",
     "first_at",
     "last_at",
-    *(f"{share}_{name}" for share in SHARES for name in SUMS),
+    *(f"{share}_{name}" for share in SHARES for name in (*SUMS, *OPEN_SUMS)),
 )
 EXTREMES = {"largest": np.maximum, "first_at": np.minimum, "last_at": np.maximum}
 """Columns that are not sums."""
@@ -55,7 +59,7 @@ class Counts:
     Attributes
     ----------
     buckets : ndarray of shape (n_rows, len(COLUMNS))
-        For each `per_row` buckets of `BUCKET` decisions; the means of shares are of closed decisions alone.
+        For each `per_row` buckets of `BUCKET` decisions; rewards are those of closed decisions, but for `OPEN_SUMS`.
     per_row : int
     places : ndarray of shape (n_places, 5)
         For each place: number and sum of known rewards, and number, sum and sum of squares of explored arms alone.
@@ -170,6 +174,7 @@ def _buckets(rows: DecisionRows, known: IntArray) -> FloatArray:
 
     policy = np.isin(block.shares, ("chosen", "explored"))
     count("decisions", of_round)
+    count("open", of_round[np.unique(block.of_round[~rows.closed])])
     count("arms", of_arm[block.shares != "no-contact"])
     count("came", of_arm[rows.came])
     count("outstanding", of_arm[(block.shares != "no-contact") & ~rows.closed & ~rows.came])
@@ -190,6 +195,9 @@ def _buckets(rows: DecisionRows, known: IntArray) -> FloatArray:
         sums = np.bincount(block.of_round[here], weights=rows.rewards[here], minlength=len(block))
         for name, values in zip(SUMS, (sizes, sums, sums**2, sizes * sums, sizes**2), strict=True):
             count(f"{share}_{name}", of_round, values.astype(np.float64))
+        early = np.flatnonzero(~rows.closed & np.isfinite(rows.so_far) & (block.shares == share))
+        count(f"{share}_open_n", of_arm[early])
+        count(f"{share}_open_sum", of_arm[early], rows.so_far[early])
     return np.column_stack([table[name] for name in COLUMNS])
 
 

@@ -33,6 +33,8 @@ class DecisionRows:
         Whether a reward came.
     rewards : ndarray, shape (m,)
         Once the window is closed, what `missing` says where none came; NaN where it is unknown.
+    so_far : ndarray, shape (m,)
+        The same as if every window had closed: what the rewards will be if none comes any more.
     learned : ndarray of bool, shape (m,)
         Whether the model learns the reward.
     outstanding : ndarray of bool, shape (m,)
@@ -43,6 +45,7 @@ class DecisionRows:
     closed: BoolArray
     came: BoolArray
     rewards: FloatArray
+    so_far: FloatArray
     learned: BoolArray
     outstanding: BoolArray
 
@@ -52,13 +55,15 @@ class DecisionRows:
         closed = (microseconds(block.closes_at) <= now)[block.of_round]
         came, contacted = np.isfinite(block.rewards), block.shares != "no-contact"
         missing = settings.outcomes.missing
-        rewards = block.rewards if missing is None else np.where(closed & ~came, missing, block.rewards)
+        so_far = block.rewards if missing is None else np.where(came, block.rewards, missing)
+        rewards = np.where(closed, so_far, block.rewards)
         early = came & ~closed & settings.outcomes.learn_at_once
         return cls(
             block=block,
             closed=closed,
             came=came,
             rewards=rewards,
+            so_far=so_far,
             learned=contacted & ((closed & np.isfinite(rewards)) | early),
             outstanding=contacted & ~closed & ~early,
         )

@@ -42,6 +42,13 @@ def mean_of(totals: dict[str, float], share: str) -> dict[str, float | None] | N
     return {"n": n, "mean": mean, "low": mean - error if known else None, "high": mean + error if known else None}
 
 
+def mean_so_far(totals: dict[str, float], share: str) -> dict[str, float | None] | None:
+    """Return the mean reward of a share as if no reward came any more; without an interval, since some will come."""
+    n = totals[f"{share}_n"] + totals[f"{share}_open_n"]
+    total = totals[f"{share}_sum"] + totals[f"{share}_open_sum"]
+    return {"n": n, "mean": total / n, "low": None, "high": None} if n else None
+
+
 def totals_of(segments: list[Segment]) -> dict[str, float]:
     """Return the sum of each column over all segments."""
     rows = [segment.counts.buckets.sum(axis=0) for segment in segments]
@@ -51,11 +58,13 @@ def totals_of(segments: list[Segment]) -> dict[str, float]:
 
 def _point(totals: dict[str, float]) -> dict[str, Any]:
     by_policy = totals["by_policy"]
+    mean = mean_so_far if totals["open"] else mean_of
     return {
         "from": iso(totals["first_at"]),
         "to": iso(totals["last_at"]),
         "decisions": int(totals["decisions"]),
-        **{share: mean_of(totals, share) for share in SHARES},
+        "open": int(totals["open"]),
+        **{share: mean(totals, share) for share in SHARES},
         "predicted": totals["predicted"] / totals["n_predicted"] if totals["n_predicted"] else None,
         "exploring": totals["explored_arms"] / by_policy if by_policy else None,
         "capped": totals["capped"] / by_policy if by_policy else None,

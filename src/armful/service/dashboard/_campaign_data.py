@@ -52,6 +52,7 @@ class CampaignSource:
                     "from": each.chosen_at,
                     "to": each.closes_at,
                     "decisions": each.n_chosen + each.n_holdout,
+                    "open": 0 if each.closed else each.n_chosen + each.n_holdout,
                     "chosen": _mean(each.chosen, each.closed),
                     "holdout": _mean(each.holdout, each.closed),
                     "predicted": each.predicted,

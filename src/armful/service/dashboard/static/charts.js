@@ -79,7 +79,7 @@ function layoutOf(colours, narrow, { x = {}, y = {}, legend = false, height = 34
 const middle = (each, kind) => (kind === "campaign" ? Date.parse(each.from) : (Date.parse(each.from) + Date.parse(each.to)) / 2);
 
 const SHARES = {
-  holdout: { colour: "neutral", dash: "dash", symbol: "square-open", width: 2 },
+  holdout: { colour: "neutral", dash: "dash", symbol: "square", width: 2 },
   explored: { colour: "warm", dash: "dot", symbol: "diamond", width: 2 },
   chosen: { colour: "accent", dash: "solid", symbol: "circle", width: 3 },
 };
@@ -104,13 +104,24 @@ function band(points, colour) {
 
 export const sharesIn = (series) => Object.keys(SHARES).filter((share) => series.some((each) => (each[share]?.mean ?? null) !== null));
 
-// Neighbouring points as one, so that at most `most` are seen of the last `seconds`; all of it without a number.
-function pooled(all, seconds, kind, most) {
-  if (kind === "campaign") return all; // a round is a round
-  const first = seconds ? Date.parse(all.at(-1).to) - 1000 * seconds : -Infinity;
-  const size = Math.max(1, Math.ceil(all.filter((each) => Date.parse(each.to) > first).length / most));
+// The points of the last `seconds`; all of them without a number.
+const lastOf = (all, seconds) => (seconds ? all.filter((each) => Date.parse(each.to) > Date.parse(all.at(-1).to) - 1000 * seconds) : all);
+
+export const isOpen = (each) => (each.open ?? 0) > 0;
+
+// Points with open windows lack the rewards that are still to come, and would look like a fall. They are drawn only
+// where they are most of what is to be seen, and then apart from the line.
+export function showsOpen(all, seconds) {
+  const some = lastOf(all, seconds);
+  return 2 * some.filter(isOpen).length > some.length;
+}
+
+// Neighbouring ones of some points as one, so that at most `most` of all points are seen of the last `seconds`.
+function pooled(some, all, seconds, kind, most) {
+  if (kind === "campaign") return some; // a round is a round
+  const size = Math.max(1, Math.ceil(lastOf(all, seconds).length / most));
   const groups = [];
-  for (let i = 0; i < all.length; i += size) groups.push(all.slice(i, i + size));
+  for (let i = 0; i < some.length; i += size) groups.push(some.slice(i, i + size));
   return groups.map((group) => ({
     from: group[0].from, to: group.at(-1).to, exploring: exploringOf(group), ...Object.fromEntries(Object.keys(SHARES).map((share) => [share, together(group.map((each) => each[share]))])),
   }));
@@ -135,9 +146,11 @@ function together(means) {
 
 export function rewardChart({ series: all, kind, reward_name: reward }, seconds) {
   return (colours, narrow) => {
-    const some = pooled(all, seconds, kind, narrow ? MOST_POINTS / 2 : MOST_POINTS);
-    const shares = sharesIn(some);
-    const series = some.filter((each) => shares.some((share) => (each[share]?.mean ?? null) !== null));
+    const most = narrow ? MOST_POINTS / 2 : MOST_POINTS;
+    const drawable = (some) => pooled(some, all, seconds, kind, most).filter((each) => sharesIn([each]).length);
+    const series = drawable(all.filter((each) => !isOpen(each)));
+    const open = showsOpen(all, seconds) ? drawable(all.filter(isOpen)) : [];
+    const shares = sharesIn(series);
     const times = series.map((each) => local(middle(each, kind)));
     const value = (each, share, part) => each[share]?.[part] ?? null;
     const bands = shares.map((share) =>
@@ -151,18 +164,28 @@ export function rewardChart({ series: all, kind, reward_name: reward }, seconds)
         hovertemplate: `%{x|%-d %b %H:%M}: %{y:.3~g}<extra>${share}</extra>`,
       };
     });
+    const hollow = sharesIn(open).map((share) => {
+      const { colour, symbol } = SHARES[share];
+      return {
+        type: "scatter", name: `${share}, still open`, x: open.map((each) => local(middle(each, kind))), y: open.map((each) => value(each, share, "mean")),
+        mode: "lines+markers", connectgaps: true, showlegend: !shares.includes(share), line: { color: colours[colour], width: 1, dash: "dot" },
+        marker: { color: colours[colour], size: narrow ? 6 : 8, symbol: `${symbol}-open`, line: { width: 1.5 } },
+        hovertemplate: `%{x|%-d %b %H:%M}: %{y:.3~g} so far<extra>${share}, still open</extra>`,
+      };
+    });
     const y = narrow ? {} : { title: `mean ${escaped(reward ?? "reward")}` };
+    const drawn = sharesIn([...series, ...open]).join(", ");
     return {
-      traces: [...bands, ...lines],
+      traces: [...bands, ...hollow, ...lines],
       layout: layoutOf(colours, narrow, { x: { type: "date", fixedrange: false }, y, legend: true, height: narrow ? 300 : 400 }),
-      label: `Line chart: mean ${reward ?? "reward"} over time of ${shares.join(", ")}. The table below has the numbers.`,
+      label: `Line chart: mean ${reward ?? "reward"} over time of ${drawn}. ${open.length ? "Hollow points are still open. " : ""}The table below has the numbers.`,
     };
   };
 }
 
 export function explorationChart({ series: all, kind }, seconds) {
   return (colours, narrow) => {
-    const series = pooled(all, seconds, kind, MOST_POINTS);
+    const series = pooled(all, all, seconds, kind, MOST_POINTS);
     return {
       traces: [{
         type: "scatter", x: series.map((each) => local(middle(each, kind))), y: series.map((each) => each.exploring ?? null),
@@ -197,7 +220,7 @@ export function coefficientChart({ coefficients }) {
   };
 }
 
-export function quotaChart({ quotas }) {
+export function quotaChart({ quotas, what }) {
   return (colours, narrow) => {
     const columns = new Set(quotas.map((each) => each.column));
     const some = quotas.slice(0, 2 * MOST_NAMES).toReversed();
@@ -213,10 +236,10 @@ export function quotaChart({ quotas }) {
     return {
       traces: [{
         type: "bar", orientation: "h", x: some.map((each) => each.share), y: names, marker: { color: colours.accent }, width: 0.6,
-        customdata: some.map((each) => each.n), hovertemplate: "%{y}: %{x:.1%}, %{customdata:,} arms<extra></extra>",
+        customdata: some.map((each) => each.n), hovertemplate: `%{y}: %{x:.1%}, %{customdata:,} ${what}<extra></extra>`,
       }, bound("at_least", "at least"), bound("at_most", "at most")],
       layout: byName(layoutOf(colours, narrow, { x: { tickformat: ".1~%", rangemode: "tozero", showgrid: true } }), some.length, 230),
-      label: "Bar chart: share of each group among the chosen arms. The table below has the numbers.",
+      label: `Bar chart: share of each group among the chosen ${what}. The table below has the numbers.`,
     };
   };
 }

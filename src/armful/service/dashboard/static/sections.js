@@ -1,5 +1,5 @@
 // What each section says and draws.
-import { coefficientChart, draw, explorationChart, positionChart, quotaChart, rewardChart, sharesIn } from "./charts.js";
+import { coefficientChart, draw, explorationChart, isOpen, positionChart, quotaChart, rewardChart, sharesIn, showsOpen } from "./charts.js";
 import { showDecisions } from "./decisions.js";
 import { byId, element, fillList, fillTable, prose, setProse, setText, show } from "./dom.js";
 import { NONE, count, date, duration, interval, moment, number, percent, plural, signed } from "./words.js";
@@ -112,30 +112,46 @@ function showModel(data, now) {
 
 function showReward(data) {
   const { series } = data;
-  const shares = sharesIn(series);
   const isCampaign = data.kind === "campaign";
-  const words = isCampaign
-    ? { holdout: "the holdout, whom the house rule chose", chosen: "people whom the policy chose" }
-    : { holdout: "the holdout, chosen without the model", explored: "arms that were drawn at random to explore", chosen: "arms that the policy chose" };
-  const what = shares.toReversed().map((share) => words[share]).join("; ");
-  setProse(byId("reward-text"), shares.length
-    ? `Mean \`${data.reward_name ?? "reward"}\` of each ${isCampaign ? "contact" : "arm"}: ${what}. Bands are 95 % intervals.`
-    : "No reward has come yet.");
-  byId("reward").dataset.empty = String(!shares.length);
+  byId("reward").dataset.empty = String(!sharesIn(series).length);
   setRanges(series);
-  const named = shares.toReversed();
+  const named = sharesIn(series).toReversed();
   const first = isCampaign ? [["round", false], ["window closes", false], ["contacts", true]] : [["from", false], ["to", false], ["decisions", true]];
-  const columns = [...first, ...named.flatMap((share) => [[`${share}, known`, true], ["mean", true], ["95 %", true]]), ["predicted", true]];
+  const columns = [...first, ["windows", false], ...named.flatMap((share) => [[`${share}, known`, true], ["mean", true], ["95 %", true]]), ["predicted", true]];
+  const windows = (each) => (!isOpen(each) ? "closed" : isCampaign ? "still open" : `${count(each.open)} still open`);
+  const mean = (each, share) => `${number(each[share]?.mean)}${isOpen(each) && (each[share]?.mean ?? null) !== null ? " so far" : ""}`;
   const rows = series.toReversed().map((each) => [
-    isCampaign ? `${each.round}, ${date(each.from)}` : moment(each.from), isCampaign ? date(each.to) : moment(each.to), count(each.decisions),
-    ...named.flatMap((share) => [count(each[share]?.n ?? 0), number(each[share]?.mean), interval(each[share]?.low, each[share]?.high)]),
+    isCampaign ? `${each.round}, ${date(each.from)}` : moment(each.from), isCampaign ? date(each.to) : moment(each.to), count(each.decisions), windows(each),
+    ...named.flatMap((share) => [count(each[share]?.n ?? 0), mean(each, share), interval(each[share]?.low, each[share]?.high)]),
     number(each.predicted),
   ]);
   fillTable(byId("reward-table"), columns, rows);
 }
 
+// What the chart shows; whether open points are among it depends on the range.
+function rewardText(data, seconds) {
+  const { series } = data;
+  const isCampaign = data.kind === "campaign";
+  const shares = sharesIn(series);
+  if (!shares.length) return data.rewards > 0 ? "No window for rewards has closed yet." : "No reward has come yet.";
+  const words = isCampaign
+    ? { holdout: "the holdout, whom the house rule chose", chosen: "people whom the policy chose" }
+    : { holdout: "the holdout, chosen without the model", explored: "arms that were drawn at random to explore", chosen: "arms that the policy chose" };
+  const what = shares.toReversed().map((share) => words[share]).join("; ");
+  const n = series.reduce((sum, each) => sum + (each.open ?? 0), 0);
+  const open = !n
+    ? ""
+    : isCampaign
+      ? " A round appears when its window has closed."
+      : showsOpen(series, seconds)
+        ? " Hollow points are still open: they are what came so far, and change until the windows of their decisions have closed."
+        : ` A point appears when the windows of its decisions have closed; ${plural(n, "decision")} ${n === 1 ? "is" : "are"} still open.`;
+  return `Mean \`${data.reward_name ?? "reward"}\` of each ${isCampaign ? "contact" : "arm"}: ${what}. Bands are 95 % intervals.${open}`;
+}
+
 export function drawSeries(data) {
   const seconds = Number(byId("range").value);
+  setProse(byId("reward-text"), rewardText(data, seconds));
   if (sharesIn(data.series).length) draw("reward-plot", rewardChart(data, seconds));
   if (!byId("exploration").hidden) draw("exploration-plot", explorationChart(data, seconds));
 }
@@ -182,9 +198,10 @@ function showQuotas({ quotas = [], kind }) {
   const bounds = quotas.some((each) => (each.at_least ?? each.at_most ?? null) !== null);
   const where = kind === "campaign" ? "the contacts of the last round" : "all arms that were chosen";
   setProse(byId("quotas-text"), `The share of each group of ${columns} among ${where}.${bounds ? " The marks are the bounds that were set." : ""}`);
-  draw("quotas-plot", quotaChart({ quotas }));
+  const what = kind === "campaign" ? "contacts" : "arms";
+  draw("quotas-plot", quotaChart({ quotas, what }));
   const limits = bounds ? [["at least", true], ["at most", true]] : [];
-  fillTable(byId("quotas-table"), [["group", false], ["quota", false], ["arms", true], ["share", true], ...limits],
+  fillTable(byId("quotas-table"), [["group", false], ["quota", false], [what, true], ["share", true], ...limits],
     quotas.map((each) => [each.group, each.column, count(each.n), percent(each.share), ...(bounds ? [count(each.at_least), count(each.at_most)] : [])]));
 }
 
