@@ -60,28 +60,28 @@ def maximise(
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     given, scale = for_highs(scores, rng)
     program = _Program(given, rows, rng, fixed, gap, deadline)
-    if not rows.is_window:
-        asked = np.arange(given.size) if kinds is None else worth_asking(given, rows, kinds, fixed)
-        program = program.among(asked) if 0 < asked.size < given.size else program
-        answer = program.allowed(presolve=not rows.is_large)
-        if answer.chosen is not None and program.scores.size < given.size:
-            answer = replace(answer, chosen=asked[answer.chosen])
-        return _with_bound(answer, scores, answer.bound / scale)
-    answers = [program.allowed(presolve=simplified) for simplified in (False, True)]
-    found = [answer.chosen for answer in answers if answer.chosen is not None]
-    if not found:
-        return Answer(None, infeasible=all(answer.infeasible for answer in answers))
-    bound = program.ask(presolve=False, fractions=True).bound / scale
-    best = max(found, key=lambda chosen: float(scores[chosen].sum()))
-    return _with_bound(Answer(best), scores, bound)  # only the bound of the relaxation is trusted
+    asked = np.arange(given.size) if kinds is None else worth_asking(given, rows, kinds, fixed)
+    program = program.among(asked) if 0 < asked.size < given.size else program
+    answer = program.asked_twice() if rows.is_large else program.allowed(presolve=True)
+    if answer.chosen is not None and program.scores.size < given.size:
+        answer = replace(answer, chosen=asked[answer.chosen])
+    return _with_bound(answer, scores, answer.bound / scale)
 
 
 def _with_bound(answer: Answer, scores: FloatArray, bound: float) -> Answer:
-    """Return the answer with its bound; for integer scores, proved if the bound tells the best set from the next."""
+    """Return the answer with its bound; proved if the bound tells the best set from the next, for integer scores.
+
+    For others the value of the set must reach the bound but for the noise that breaks ties: what HiGHS calls optimal
+    may have 1e-7 of an arm, and the set of its whole arms be worth less.
+    """
     proved = answer.proved
-    if math.isfinite(bound) and answer.chosen is not None and scores.any() and are_whole(scores):
-        bound += TIES * abs(bound)
-        proved = bound < float(scores[answer.chosen].sum()) + 1
+    if math.isfinite(bound) and answer.chosen is not None and scores.any():
+        value = float(scores[answer.chosen].sum())
+        if are_whole(scores):
+            bound += TIES * abs(bound)
+            proved = bound < value + 1
+        else:
+            proved = proved and bound <= value + 2 * TIES * float(np.abs(scores).sum())
     return Answer(answer.chosen, bound, answer.infeasible, proved)
 
 
@@ -131,11 +131,28 @@ class _Program:
             program = replace(program, rows=program.rows.without(answer.chosen))
         raise ArithmeticError(f"HiGHS gave {ATTEMPTS} sets that are not allowed: coefficients differ too much in size")
 
+    def asked_twice(self) -> Answer:
+        """Return the better of the answers without and with presolve: of rows of large integers HiGHS errs in both.
+
+        A set that is worth more than the other answer says is possible shows that HiGHS erred. Then, and where a row
+        has two bounds, only the bound of the relaxation is trusted. Past the deadline there is one answer.
+        """
+        answers = [self.allowed(presolve=False)]
+        if time.monotonic() < self.deadline:
+            answers.append(self.allowed(presolve=True))
+        found = [(float(self.scores[a.chosen].sum()), i) for i, a in enumerate(answers) if a.chosen is not None]
+        if not found:
+            return Answer(None, infeasible=all(answer.infeasible for answer in answers))
+        value, i = max(found)
+        least = value - TIES * float(np.abs(self.scores).sum())
+        if self.rows.is_window or any(answer.infeasible or answer.bound < least for answer in answers):
+            return Answer(answers[i].chosen, self.ask(presolve=False, fractions=True).bound)
+        return answers[i]
+
     def ask(self, *, presolve: bool, fractions: bool = False) -> Answer:
         """Return the answer of HiGHS; for the relaxation (with `fractions`), only the bound.
 
-        With `presolve` HiGHS simplifies the program first, and is asked again without where that fails. Without it
-        HiGHS has called paths best that are not.
+        With `presolve` HiGHS simplifies the program first. Where it fails it is asked again in the other way.
         """
         from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
 
@@ -147,7 +164,7 @@ class _Program:
         options: Any = {"mip_rel_gap": max(self.gap, TIES / 10)}
         if self.deadline < math.inf:
             options["time_limit"] = max(self.deadline - time.monotonic(), 1e-3)
-        for simplified in (True, False) if presolve else (False,):
+        for simplified in (presolve, not presolve):
             result = milp(
                 -self.scores[arms],
                 integrality=np.full(n_arms, 0 if fractions else 1),
@@ -157,10 +174,10 @@ class _Program:
             )
             if result.status in (0, 1, 2):
                 break
-        else:
-            raise ArithmeticError(f"HiGHS failed: {result.message}")
         if fractions:
             return Answer(None, bound=-float(result.fun) if result.status == 0 else math.inf)
+        if result.status not in (0, 1, 2):
+            raise ArithmeticError(f"HiGHS failed: {result.message}")
         bound = result.mip_dual_bound
         return Answer(
             chosen=None if result.x is None else np.sort(arms[np.asarray(result.x) > 0.5]),

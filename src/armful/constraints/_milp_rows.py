@@ -30,7 +30,7 @@ EXACT = 2.0**53
 """Sums of integers below this are exact in floats."""
 
 LARGE = 2**16
-"""With larger whole coefficients the presolve of HiGHS has lost sets that are allowed, best ones among them."""
+"""With larger whole coefficients HiGHS has lost sets that are allowed, best ones among them, in each of two ways."""
 
 
 def sparse(entries: Any, shape: tuple[int, int] | None = None) -> SparseMatrix:

@@ -27,11 +27,11 @@ class Linear(RestrictableConstraint):
     """Any sets x in {0, 1}^n_arms with `lower <= matrix @ x <= upper`: a 0/1 program, solved by HiGHS.
 
     Without gap and time limit the answer is exact up to the solver's tolerance (some 1e-10 of the scores) and the ratio
-    1; integer scores too large for that tolerance to tell the best set from the next have a ratio just below 1. Where a
-    row of integers above 65,536 has two bounds HiGHS may be wrong: it is asked in two ways, and the ratio is what the
-    relaxation of the program proves. Otherwise the ratio is value / bound, NaN where the value is not positive or no
-    bound is known yet. Ties are broken at random, arms that score 0 are chosen where they fit, and the answer is in
-    rising order of index.
+    1; where that tolerance cannot tell the best set from the next the ratio is just below 1. Where a row has integers
+    above 65,536 HiGHS may be wrong: it is asked in two ways, and the better set is the answer. Where the two contradict
+    each other, or such a row has two bounds, the ratio is what the relaxation of the program proves. Otherwise the
+    ratio is value / bound, NaN where the value is not positive or no bound is known yet. Ties are broken at random,
+    arms that score 0 are chosen where they fit, and the answer is in rising order of index.
 
     HiGHS keeps rows to within 1e-6. A set that breaks one is cut off, with all others that break it in the same way,
     and the program solved again, up to 200 times; then an `ArithmeticError` says so.
