@@ -57,6 +57,13 @@ def test_an_audit_rarely_finds_something_where_nothing_is_wrong(kind):
     assert alarms <= 4
 
 
+def test_one_round_says_nothing_about_change(world):
+    policy = made_policy(world)
+    finding = found(world, play(world, policy, rounds=1), policy)["drift"]
+    assert not finding.checked
+    assert finding.sentence == "Whether effects change over time needs two closed rounds."
+
+
 # Faults are planted so large that a check misses them by chance less than once in 10,000 runs, whatever the seed.
 
 

@@ -106,6 +106,8 @@ def check_drift(
 ) -> Finding:
     """Return whether the effect of a feature changes from the first to the last round, as a straight line in time."""
     n_rounds = evidence.sizes.size
+    if n_rounds < 2:
+        return not_checked("drift", f"Whether effects change over time needs two closed {words.periods}.")
     time = model.period - (n_rounds - 1) / 2
     Z = model.X * time[:, None]
     added = [model.test(Z[:, begin : begin + COLUMNS_AT_ONCE]) for begin in range(0, Z.shape[1], COLUMNS_AT_ONCE)]
