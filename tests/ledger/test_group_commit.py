@@ -1,7 +1,6 @@
 """Many requests in one transaction: what they share, and what happens when the store fails."""
 
 import threading
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -74,33 +73,42 @@ def test_all_that_is_waiting_goes_into_one_transaction(ledger):
     held.group.close()
 
 
-def test_after_several_requests_a_transaction_waits_for_more(ledger, monkeypatch):
-    held, answers, pauses = Held(ledger), Answers(), []
-
-    def pause(seconds):
-        pauses.append(seconds)
-        for _ in range(2):
+def test_after_several_requests_a_transaction_waits_for_as_many(ledger, monkeypatch):
+    monkeypatch.setattr(group_commit, "GATHER_SECONDS", PATIENCE_SECONDS)
+    held, answers = Held(ledger), Answers()
+    for _ in range(4):
+        held.group.decide(decision(), answers)
+    held.go_on.set()
+    for _ in range(2):
+        answers.wait(4)
+        for _ in range(4):
             held.group.decide(decision(), answers)
+    answers.wait(4)
+    assert held.sizes == [1, 4, 4, 4]
+    held.group.decide(decision(), answers)
+    held.group.close()  # which waits for nothing more
+    assert held.sizes == [1, 4, 4, 4, 1]
 
-    monkeypatch.setattr(group_commit, "time", SimpleNamespace(sleep=pause))
+
+def test_the_time_to_wait_for_as_many_ends(ledger):
+    held, answers = Held(ledger), Answers()
     for _ in range(4):
         held.group.decide(decision(), answers)
     held.go_on.set()
     answers.wait(4)
     held.group.decide(decision(), answers)
-    answers.wait(3)
-    assert (held.sizes, pauses) == ([1, 4, 3], [group_commit.GATHER_SECONDS])
+    answers.wait(1)
+    assert held.sizes == [1, 4, 1]
     held.group.close()
 
 
 def test_one_request_after_another_does_not_wait(ledger, monkeypatch):
-    pauses, answers, group = [], Answers(), GroupCommit(ledger)
-    monkeypatch.setattr(group_commit, "time", SimpleNamespace(sleep=pauses.append))
+    monkeypatch.setattr(group_commit, "GATHER_SECONDS", 2 * PATIENCE_SECONDS)
+    answers, group = Answers(), GroupCommit(ledger)
     for _ in range(3):
         group.decide(decision(), answers)
         answers.wait(1)
     group.close()
-    assert pauses == []
 
 
 def test_more_than_may_wait_are_refused_and_the_others_written(ledger):

@@ -1,7 +1,6 @@
 """`GroupCommit`: many requests to a ledger in one transaction, so that they share its sync to the disk."""
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,8 +13,8 @@ from armful.ledger.ledger import Ledger
 LARGEST_GROUP = 1000
 """How many requests one transaction holds at most."""
 GATHER_SECONDS = 0.004
-"""How long a transaction waits for more requests if the one before had several: most of what a small one costs is the
-sync, so fewer and larger ones take less of the processor (PostgreSQL's commit_delay)."""
+"""How long a transaction waits at most until as many requests are there as the one before had: most of what a small one
+costs is the sync, so fewer and larger ones take less of the processor (PostgreSQL's commit_delay)."""
 Done = Callable[[Any], None]
 Deliver = Callable[[list[tuple[Done, Any]]], None]
 
@@ -23,10 +22,9 @@ Deliver = Callable[[list[tuple[Done, Any]]], None]
 class GroupCommit:
     """One thread that writes what requests hand over: all that is waiting goes into one transaction.
 
-    While a transaction is synced to the disk, requests queue up for the next one, which waits a moment for more of them
-    if the last one had several. A request has its answer when what it
-    wrote survives a power cut. If a transaction fails, each request in it gets the `LedgerError`, and the next
-    transaction is tried as ever.
+    While a transaction is synced to the disk, requests queue up for the next one; if the last one had several, the next
+    one waits a moment for as many. A request has its answer when what it wrote survives a power cut. If a transaction
+    fails, each request in it gets the `LedgerError`, and the next transaction is tried as ever.
 
     Parameters
     ----------
@@ -43,6 +41,7 @@ class GroupCommit:
         self._ledger, self._deliver, self._most_waiting = ledger, deliver or _call_each, most_waiting
         self._waiting: deque[tuple[NewDecision | NewRewards, Done]] = deque()
         self._changed = threading.Condition()
+        self._enough = 1  # requests for which the thread is woken
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name="armful-group-commit", daemon=True)
         self._thread.start()
@@ -86,17 +85,16 @@ class GroupCommit:
                     f"{self._most_waiting} requests are waiting for the ledger already; try again later"
                 )
             self._waiting.append((request, done))
-            self._changed.notify()
+            if len(self._waiting) >= self._enough:
+                self._changed.notify()
 
     def _run(self) -> None:
         group: list[tuple[NewDecision | NewRewards, Done]] = []
         while True:
             with self._changed:
-                while not self._waiting and not self._is_closed:
-                    self._changed.wait()
-            if 1 < len(group) > len(self._waiting) and not self._is_closed:
-                time.sleep(GATHER_SECONDS)
-            with self._changed:
+                self._wait_for(1)
+                if len(group) > 1:
+                    self._wait_for(len(group), GATHER_SECONDS)
                 n = min(len(self._waiting), LARGEST_GROUP)
                 group = [self._waiting.popleft() for _ in range(n)]
             if not group:
@@ -105,6 +103,11 @@ class GroupCommit:
             pairs = [(done, answer) for (_, done), answer in zip(group, answers, strict=True)]
             with suppress(Exception):  # of the caller: what was written is written, and the next go on
                 self._deliver(pairs)
+
+    def _wait_for(self, n: int, seconds: float | None = None) -> None:
+        """Wait until n requests are there, the end has come or the time is over."""
+        self._enough = n
+        self._changed.wait_for(lambda: self._is_closed or len(self._waiting) >= n, seconds)
 
     def _written(self, requests: Sequence[NewDecision | NewRewards]) -> Sequence[Decided | RewardsAdded | Exception]:
         try:
