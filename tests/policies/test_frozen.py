@@ -13,7 +13,8 @@ from armful.policies._frozen import FrozenUCB
 
 
 def experienced(kind, d, rng, **options):
-    policy = kind(n_features=d, seed=0, **options)
+    # A given ridge: two random arms may be so short that a default one is warned of.
+    policy = kind(n_features=d, seed=0, ridge=1.0, **options)
     X = rng.standard_normal((60, d)) / np.sqrt(d)
     policy.learn(X, X[:, 0] + 0.1 * rng.standard_normal(60))
     return policy
