@@ -76,13 +76,25 @@ def watched(folder):
 
 def stops_when_ready(folder):
     """Each worker hangs as soon as it has said that it is ready."""
+    return signalled_when_ready(folder, signal.SIGSTOP)
+
+
+def ends_when_ready(folder):
+    """The first worker is told to end as soon as it has said that it is ready."""
+    if Path(folder, "was-ready").exists():
+        return App(folder)
+    return signalled_when_ready(folder, signal.SIGTERM)
+
+
+def signalled_when_ready(folder, kind):
     ready = _children.Lifeline.ready
 
-    def ready_and_stop(self):
+    def ready_and_signalled(self):
+        Path(folder, "was-ready").touch()
         ready(self)
-        os.kill(os.getpid(), signal.SIGSTOP)
+        os.kill(os.getpid(), kind)
 
-    _children.Lifeline.ready = ready_and_stop
+    _children.Lifeline.ready = ready_and_signalled
     return App(folder)
 
 

@@ -184,6 +184,13 @@ def test_a_worker_that_is_told_to_end_drains_and_is_replaced(start):
     assert service.end() == 0
 
 
+def test_a_worker_that_is_told_to_end_as_soon_as_it_is_ready_drains_too(start):
+    service = start(n_workers=1, app="ends_when_ready")
+    until(lambda: service.answers() not in (None, service.processes["worker 0"]), "a new worker")
+    assert service.drained("worker 0")
+    assert service.end() == 0
+
+
 def test_a_worker_that_hangs_is_killed_and_started_again(start):
     service = start(n_workers=1, app="watched")
     pid = service.processes["worker 0"]

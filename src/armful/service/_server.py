@@ -129,6 +129,14 @@ class _Server(uvicorn.Server):
     ) -> None:
         super().__init__(config)
         self._lifeline, self._before_shutdown, self._share = lifeline, before_shutdown, share
+        self._is_over = False
+
+    def end(self) -> None:
+        """Finish what has begun, and end.
+
+        With `should_exit`, set as soon as it is ready, older versions of uvicorn do not tell the app that it ends.
+        """
+        self._is_over = True
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -149,7 +157,7 @@ class _Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         self._surplus()
         self._lifeline.beat()
-        return await super().on_tick(counter)
+        return await super().on_tick(counter) or self._is_over
 
     def _surplus(self, n_beginning: int = 0) -> int:
         """Tell the other workers how many connections there are; return how many more than another has."""
@@ -244,7 +252,7 @@ def run_worker(
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = _Server(config, lifeline, app.before_shutdown, share or (Shares(1), 0))
-    lifeline.when_to_end(lambda: setattr(server, "should_exit", True))
+    lifeline.when_to_end(server.end)
     try:
         server.run(sockets=[listening])
     except SystemExit:  # the app did not start
