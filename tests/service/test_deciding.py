@@ -207,6 +207,10 @@ def test_quotas_exclusions_and_requirements_of_a_request(taught):
     for response, constraint in ((excluded, Excluding(TopK(5), [3, 7])), (required, Requiring(TopK(5), [3]))):
         chosen = {arm["id"] for arm in response.json()["chosen"]}
         assert chosen == {f"a{i}" for i in policy.choose(features32, constraint).indices}
+        values = [arm["predicted"] + arm["bonus"] for arm in response.json()["chosen"]]
+        assert values == sorted(values, reverse=True), "a slate, the best arm first"
+    values = [arm["predicted"] + arm["bonus"] for arm in one["chosen"]]
+    assert values == sorted(values, reverse=True)
     assert impossible.status_code == 422
     assert stored.groups["region"].tolist() == [groups[int(name[1:])] for name in stored.ids]
 

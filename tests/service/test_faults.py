@@ -167,6 +167,23 @@ def test_a_killed_updater(site):
     site.check()
 
 
+def test_settings_that_are_edited_meanwhile_are_those_of_the_next_start(site):
+    site.start()
+    file = site.folder / "campaign.toml"
+    settings = file.read_text()
+    with Campaign.open(site.folder) as campaign:
+        file.write_text("garbage [")
+        for name in ("worker 1", "worker 2", "updater"):
+            site.kill(name)
+            site.goes_on()
+        version = campaign.ledger.model_version()
+        until(lambda: campaign.ledger.model_version() > version, "a model of the next updater")
+    assert "not TOML" not in site.service.log()
+    file.write_text(settings)
+    site.stop()
+    site.check()
+
+
 def test_a_killed_supervisor(site):
     site.start()
     first = site.service

@@ -12,15 +12,18 @@ from armful.ledger import Ledger
 SQLITE = "sqlite:///"
 
 
-def open_store(where: str | os.PathLike[str], name: str | None) -> tuple[Settings, Ledger, Path | None]:
+def open_store(
+    where: str | os.PathLike[str], name: str | None, settings: Settings | None
+) -> tuple[Settings, Ledger, Path | None]:
     """Return the settings, the ledger and the folder of a campaign; arguments as for `Campaign.open`."""
     if "://" in str(where):
         ledger = Ledger.open(str(where), name or _only_campaign(str(where)))
-        return parse_settings(ledger.settings, None, where=f"the settings of {ledger.name}"), ledger, None
+        settings = settings or parse_settings(ledger.settings, None, where=f"the settings of {ledger.name}")
+        return settings, ledger, None
     folder = Path(where)
     if folder.name == FILE_NAME and folder.is_file():
         folder = folder.parent
-    settings = read_settings(folder / FILE_NAME)
+    settings = settings or read_settings(folder / FILE_NAME)
     remove_abandoned(folder)
     remove_parts(folder)
     return settings, _open_ledger(settings, folder), folder

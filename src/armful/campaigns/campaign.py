@@ -29,6 +29,7 @@ from armful.campaigns.rounds._lists import (
 )
 from armful.campaigns.rounds._standing import frozen_notes, learning_notes, quota_notes, recipe_notes, required_notes
 from armful.campaigns.rounds._workspace import is_in_use, remove_abandoned, workspace
+from armful.campaigns.settings import Settings
 from armful.errors import LedgerError
 from armful.ledger import RoundInfo
 
@@ -67,7 +68,14 @@ class Campaign(CampaignView):
     """
 
     @classmethod
-    def open(cls, where: str | os.PathLike[str], *, name: str | None = None, now: Clock | None = None) -> Self:
+    def open(
+        cls,
+        where: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        now: Clock | None = None,
+        settings: Settings | None = None,
+    ) -> Self:
         """Open a campaign.
 
         Parameters
@@ -78,6 +86,8 @@ class Campaign(CampaignView):
             With a URL of several campaigns: which one.
         now : callable, optional
             Returns the current time, with a time zone; for catching up on past rounds and for tests.
+        settings : Settings, optional
+            What was read from `campaign.toml` before; then the file is not read again.
 
         Returns
         -------
@@ -90,7 +100,7 @@ class Campaign(CampaignView):
         LedgerError
             If the store cannot be opened.
         """
-        settings, ledger, folder = open_store(where, name)
+        settings, ledger, folder = open_store(where, name, settings)
         return cls(settings, ledger, folder, now)
 
     def close(self) -> None:

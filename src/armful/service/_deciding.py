@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -122,15 +122,16 @@ class Decider:
         return Prepared(decision, chosen, share, candidates.notes)
 
     def _picked(self, candidates: Candidates, model: Snapshot, explore: float) -> Inclusion:
-        """Return the set: by the quick way, if it is open."""
+        """Return the set, the best arm first: by the quick way, if it is open."""
         X, constraint = candidates.X, candidates.constraint
         if model.frozen is not None and type(constraint) is TopK:
             picked = model.frozen.choose(X, constraint, explore=explore, rng=self._rng)
             if picked is not None:
                 return picked
-        return choose_with_inclusion(
+        picked = choose_with_inclusion(
             model.policy, X, constraint, explore=explore, draws=self._draws, seconds=MOST_SECONDS, rng=self._rng
         )
+        return picked if type(constraint) is TopK else _best_first(picked, self._rng)
 
     def _in_holdout(self, unit: str | None) -> bool:
         if not self._holdout:
@@ -142,6 +143,20 @@ class Decider:
 def fingerprint_of(body: bytes) -> str:
     """Return what tells one request from another: a mistake goes unnoticed once in four thousand million."""
     return f"{len(body):x}-{zlib.crc32(body):08x}"
+
+
+def _best_first(picked: Inclusion, rng: np.random.Generator) -> Inclusion:
+    """Return the set as a slate: constraints give theirs by index. Arms drawn at random keep their random places."""
+    places = np.flatnonzero(~picked.explored)
+    ranked = np.lexsort((rng.random(places.size), -picked.scores.value[places]))
+    order = np.arange(len(picked))
+    order[places] = places[ranked]
+    return replace(
+        picked,
+        indices=picked.indices[order],
+        probabilities=picked.probabilities[order],
+        explored=picked.explored[order],
+    )
 
 
 def _described(picked: Inclusion, candidates: Candidates, share: Share) -> tuple[list[ChosenArm], list[Any]]:

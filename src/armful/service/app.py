@@ -43,7 +43,8 @@ def create_app(name: str, *, options: ServeOptions | None = None) -> Starlette:
         loop = asyncio.get_running_loop()
 
         def start() -> Worker:
-            return Worker(Campaign.open(name, name=options.campaign, now=options.now), options, loop)
+            campaign = Campaign.open(name, name=options.campaign, now=options.now, settings=options.settings)
+            return Worker(campaign, options, loop)
 
         worker = app.state.worker = await asyncio.to_thread(start)
         tasks = [asyncio.create_task(each) for each in (worker.poll(), worker.watch())]

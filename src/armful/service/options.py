@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from armful.campaigns.settings import Settings
+
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
@@ -26,6 +28,8 @@ class ServeOptions:
         What is logged: `logging.INFO` and above by default.
     now : callable, optional
         Returns the current time, with a time zone; for tests and simulations.
+    settings : Settings, optional
+        Of the campaign, as they were when the service started: a process that is started again keeps to them.
     """
 
     campaign: str | None = None
@@ -35,3 +39,4 @@ class ServeOptions:
     dashboard: bool = True
     log_level: int = logging.INFO
     now: Callable[[], datetime] | None = None
+    settings: Settings | None = None

@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from armful.campaigns import Campaign
@@ -93,6 +93,7 @@ def serve(
         with Campaign.open(name, name=options.campaign) as campaign:
             _check_keys(campaign, host, bound)
             frozen_recipe(campaign)
+            options = replace(options, settings=campaign.settings)
         make_app = functools.partial(create_app, name, options=options)
         shares = Shares(workers)
         roles = [

@@ -80,7 +80,7 @@ def run_updater(lifeline: Lifeline, name: str, options: ServeOptions) -> None:
     over = threading.Event()
     lifeline.when_to_end(over.set)
     try:
-        campaign = Campaign.open(name, name=options.campaign, now=options.now)
+        campaign = Campaign.open(name, name=options.campaign, now=options.now, settings=options.settings)
     except (ValueError, OSError) as error:
         lifeline.fail(one_line(error))
     with campaign:
