@@ -135,6 +135,20 @@ def test_the_same_key_gives_the_same_decision(folder):
         assert service.worker.ledger.last_number() == 2
 
 
+def test_the_same_request_may_be_written_in_another_way(folder):
+    make_campaign(folder, 'features.leave_out = ["genre", "year"]\n')
+    columns = {"genre": "drama", "year": 1999}
+    request = {"candidates": [{"id": "a", "features": [1.0, 2, 0.5, 4], "columns": columns}], "key": "one"}
+    other = {"candidates": [{"columns": dict(reversed(columns.items())), "features": [1, 2.0, 5e-1, 4.0], "id": "a"}]}
+    with serving(folder) as service:
+        first = service.post("/v1/decisions", request).json()
+        again = service.post("/v1/decisions", other, headers={"Idempotency-Key": "one"}).json()
+        other["candidates"][0]["columns"]["year"] = 2000
+        refused = service.post("/v1/decisions", other, headers={"Idempotency-Key": "one"})
+    assert again == {**first, "repeated": True}
+    assert refused.status_code == 409
+
+
 def test_the_same_key_with_another_body_is_refused(folder):
     with serving(folder) as service:
         service.post("/v1/decisions", request_of(features(), key="monday"))

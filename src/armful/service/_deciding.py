@@ -16,11 +16,12 @@ from armful.constraints import TopK
 from armful.ledger import NewDecision
 from armful.policies.inclusion import Inclusion, choose_with_inclusion
 from armful.service._candidates import Candidates
-from armful.service._messages import ChosenArm, RunnerUp
+from armful.service._messages import ChosenArm, DecisionRequest, RunnerUp
 from armful.service._snapshot import ModelHolder, Snapshot
 
 Share = Literal["chosen", "holdout"]
 _encode = msgspec.json.Encoder().encode
+_encode_in_order = msgspec.msgpack.Encoder(order="deterministic").encode
 
 MOST_SECONDS = 0.25
 """For the draws behind probabilities, where each is an integer program."""
@@ -140,9 +141,13 @@ class Decider:
         return u < self._holdout
 
 
-def fingerprint_of(body: bytes) -> str:
-    """Return what tells one request from another: a mistake goes unnoticed once in four thousand million."""
-    return f"{len(body):x}-{zlib.crc32(body):08x}"
+def fingerprint_of(request: DecisionRequest) -> str:
+    """Return what tells one request from another: a mistake goes unnoticed once in four thousand million.
+
+    How it was written as JSON does not matter, nor where its key was.
+    """
+    content = _encode_in_order(msgspec.structs.replace(request, key=None))
+    return f"{len(content):x}-{zlib.crc32(content):08x}"
 
 
 def _best_first(picked: Inclusion, rng: np.random.Generator) -> Inclusion:

@@ -33,7 +33,7 @@ async def decide(call: Call) -> Answer:
     body = await call.body()
     request = decoded(_REQUEST, body)
     key = _key_of(call, request)
-    fingerprint = None if key is None else fingerprint_of(body)
+    fingerprint = None if key is None else fingerprint_of(request)
     try:
         prepared = await _prepared(worker, request, key, fingerprint)
     except ValueError as error:
