@@ -144,6 +144,28 @@ def floats(name: str, values: ArrayLike) -> FloatArray:
         raise ValueError(f"{name} must be an array of real numbers, got {_kind(values)}") from None
 
 
+def exact_floats(name: str, values: ArrayLike) -> FloatArray:
+    """Return an array of real numbers, of any shape; integers must be such as float64 holds.
+
+    Examples
+    --------
+    >>> exact_floats("costs", [2**53 + 1, 7])
+    Traceback (most recent call last):
+    ...
+    ValueError: costs must be numbers that float64 holds exactly, got the integer 9007199254740993; use a larger unit
+    """
+    array = floats(name, values)
+    given = np.asarray(values)
+    if given.dtype.kind in "iuO":  # O: integers beyond 64 bits
+        large = np.abs(array) >= 2.0**53  # 2^53 + 1 becomes 2^53
+        for number, rounded in zip(given[large].tolist(), array[large].tolist(), strict=True):
+            if number != rounded:  # Python compares an integer with a float exactly
+                raise ValueError(
+                    f"{name} must be numbers that float64 holds exactly, got the integer {number}; use a larger unit"
+                )
+    return array
+
+
 def _kind(values: Any) -> str:
     """Return a description of values that are not numbers."""
     try:

@@ -78,7 +78,7 @@ def test_a_group_that_nobody_is_in_is_named():
         match=r"the quota of 'region' asks for at least 3 of 'nort', which no candidate is in; did you mean 'north'\?",
     ):
         quota.bounds(["north", "south"], 10)
-    with pytest.raises(InfeasibleError, match="which no candidate is in; take it out of the settings"):
+    with pytest.raises(InfeasibleError, match="which no candidate is in; take it out of the quota"):
         quota.bounds(["xyz", "south"], 10)
     assert quota.absent(["north", "south"]) == ["nort", "wst"]
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from armful import InfeasibleError
 from armful.constraints import _knapsack_core as knapsack_core
@@ -256,6 +257,23 @@ def test_what_is_no_knapsack_is_refused(arguments, options, message):
     with pytest.raises(ValueError) as refusal:
         Knapsack(*arguments, **options)
     assert str(refusal.value) == message
+
+
+@pytest.mark.parametrize(
+    ("costs", "budget"),
+    [([2**53 + 1, 7], 2**53), ([2**53, 1, 1], 2**53 + 1), (np.array([2**62 + 1, 7]), 2**62), ([10**30, 7], 2**62)],
+)
+def test_integers_that_would_be_rounded_are_refused(costs, budget):
+    with pytest.raises(ValueError, match="must be numbers that float64 holds exactly, got the integer"):
+        Knapsack(costs, budget)
+    for matrix in (np.array([costs]), csr_array(np.array([costs]))) if max(costs) < 2**63 else ([costs],):
+        with pytest.raises(ValueError, match="must be numbers that float64 holds exactly, got the integer"):
+            Linear(matrix, upper=[budget])
+
+
+def test_large_integers_that_float64_holds_are_kept():
+    assert Knapsack([2**53 + 2, 7], 2**53).best([5.0, 1.0]).indices.tolist() == [1]
+    assert Linear([[2**60, 7]], upper=[2**60 - 2**10]).best([5.0, 1.0]).indices.tolist() == [1]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Finished cells are taken from their files, if these are what was written for them."""
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -74,6 +75,18 @@ def test_an_edited_cell_is_run_again(tmp_path, edit):
     assert ran == 1
     assert [r.regret for r in again] == [r.regret for r in first]
     assert run(SPACED, tmp_path)[1] == 0
+
+
+KINDS = {"folder": os.mkdir} | ({"pipe": os.mkfifo} if hasattr(os, "mkfifo") else {})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_file_is_named(tmp_path, kind):
+    path = tmp_path / f"{SPACED.cells()[0].key()}.json"
+    KINDS[kind](path)
+    with pytest.raises(FileExistsError) as refusal:
+        run(SPACED, tmp_path)
+    assert str(refusal.value) == f"{path} is a {kind} where a file of results belongs: remove it"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{}", '{"sha256": 3}', "[" * 100_000, "\x00", "\ud800"])

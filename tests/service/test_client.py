@@ -207,6 +207,8 @@ def test_what_is_missing_may_be_sent(call):
 def test_what_is_no_candidate_is_refused(call):
     with pytest.raises(ValueError, match="got the text 'abc'"):
         call(Service(), "decide", "abc")
+    with pytest.raises(ValueError, match="withdraw is a list of ids, got the text 'abc'"):
+        call(Service(), "put_arms", {}, withdraw="abc")
     with pytest.raises(TypeError, match="JSON has texts, numbers, lists and mappings, got object"):
         call(Service(), "decide", [object()])
 

@@ -41,11 +41,12 @@ def test_rewards_late_partial_repeated_and_corrected(service):
     assert [arms[name]["corrected"] for name in (a, b, c)] == [False, True, False]
 
 
-def test_nothing_is_recorded_if_one_arm_was_not_chosen(service):
+@pytest.mark.parametrize("id", ["nobody", "no\0body"])
+def test_nothing_is_recorded_if_one_arm_was_not_chosen(service, id):
     ((a, *_),) = decide(service)
-    response = service.post("/v1/decisions/1/rewards", {"rewards": {a: 1.0, "nobody": 1.0}})
+    response = service.post("/v1/decisions/1/rewards", {"rewards": {a: 1.0, id: 1.0}})
     assert response.status_code == 422
-    assert response.json()["detail"] == "'nobody' was not chosen in decision 1: nothing was changed"
+    assert response.json()["detail"] == f"{id!r} was not chosen in decision 1: nothing was changed"
     assert service.worker.ledger.position() == 0
 
 

@@ -31,7 +31,7 @@ class Knapsack(RestrictableConstraint):
     Parameters
     ----------
     costs : array_like of shape (n_arms,)
-        The cost of each arm, at least 0.
+        The cost of each arm, at least 0. Integers that float64 does not hold (some above 2^53) are refused.
     budget : float
         The most that the chosen arms may cost together. Where all costs are integers it is kept exactly; otherwise,
         since sums are rounded, to within 1e-9 of it.
@@ -59,7 +59,7 @@ class Knapsack(RestrictableConstraint):
     def __init__(
         self, costs: ArrayLike, budget: float, *, at_most: int | None = None, time_limit: float | None = None
     ) -> None:
-        self.costs = checks.floats("costs", costs).copy()
+        self.costs = checks.exact_floats("costs", costs).copy()
         if self.costs.ndim != 1 or self.costs.size == 0:
             raise ValueError(f"costs must have shape (n_arms,), got {self.costs.shape}")
         checks.refuse_not_finite("costs", self.costs)
@@ -70,6 +70,7 @@ class Knapsack(RestrictableConstraint):
             raise ValueError(f"costs must be 0 or from 1e-100 to 1e+100, got {self.costs[extreme][0]:g}")
         self.n_arms = self.costs.size
         self.budget = checks.at_least_zero("budget", budget)
+        checks.exact_floats("budget", budget)
         self.at_most = None if at_most is None else checks.count("at_most", at_most)
         self.time_limit = None if time_limit is None else checks.positive("time_limit", time_limit, "it is in seconds")
         self.options = {"costs": self.costs, "budget": budget, "at_most": at_most, "time_limit": time_limit}

@@ -27,11 +27,11 @@ class Linear(RestrictableConstraint):
     """Any sets x in {0, 1}^n_arms with `lower <= matrix @ x <= upper`: a 0/1 program, solved by HiGHS.
 
     Without gap and time limit the answer is exact up to the solver's tolerance (some 1e-10 of the scores) and the ratio
-    1; where that tolerance cannot tell the best set from the next the ratio is just below 1. Where a row has integers
-    above 65,536 HiGHS may be wrong: it is asked in two ways, and the better set is the answer. Where the two contradict
-    each other, or such a row has two bounds, the ratio is what the relaxation of the program proves. Otherwise the
-    ratio is value / bound, NaN where the value is not positive or no bound is known yet. Ties are broken at random,
-    arms that score 0 are chosen where they fit, and the answer is in rising order of index.
+    1; where integer scores are so large that it cannot tell the best set from the next, the ratio may be just below 1.
+    Where a row has integers above 65,536 HiGHS may be wrong: it is asked in two ways, and the better set is the answer.
+    Where the two contradict each other, or such a row has two bounds, the ratio is what the relaxation of the program
+    proves. Otherwise the ratio is value / bound, NaN where the value is not positive or no bound is known yet. Ties are
+    broken at random, arms that score 0 are chosen where they fit, and the answer is in rising order of index.
 
     HiGHS keeps rows to within 1e-6. A set that breaks one is cut off, with all others that break it in the same way,
     and the program solved again, up to 200 times; then an `ArithmeticError` says so.
@@ -42,7 +42,8 @@ class Linear(RestrictableConstraint):
     Parameters
     ----------
     matrix : array_like or sparse matrix of shape (n_rows, n_arms)
-        The coefficients. A row of integers is kept exactly, any other to within 1e-9 of the numbers summed.
+        The coefficients. A row of integers is kept exactly, any other to within 1e-9 of the numbers summed. Integers
+        that float64 does not hold (some above 2^53) are refused, in bounds too.
     lower : array_like of shape (n_rows,) or float, default -inf
         What each row adds up to at least.
     upper : array_like of shape (n_rows,) or float, default inf
@@ -189,9 +190,11 @@ def _sparse(matrix: ArrayLike | SparseMatrix) -> SparseMatrix:
     from scipy.sparse import issparse  # noqa: PLC0415
 
     if issparse(matrix):
-        rows = sparse(matrix).astype(np.float64)
+        rows = sparse(matrix)
+        checks.exact_floats("matrix", rows.data)
+        rows = rows.astype(np.float64)
     else:
-        dense = checks.floats("matrix", matrix)
+        dense = checks.exact_floats("matrix", matrix)
         if dense.ndim != 2:
             raise ValueError(f"matrix must have shape (n_rows, n_arms), got {dense.shape}")
         rows = sparse(dense)
@@ -204,7 +207,7 @@ def _sparse(matrix: ArrayLike | SparseMatrix) -> SparseMatrix:
 
 
 def _bounds(name: str, values: ArrayLike, n_rows: int) -> FloatArray:
-    array = checks.floats(name, values)
+    array = checks.exact_floats(name, values)
     if array.shape not in ((), (n_rows,)):
         raise ValueError(f"{name} must be a number or have shape ({n_rows},), one for each row, got {array.shape}")
     array = np.array(np.broadcast_to(array, n_rows))

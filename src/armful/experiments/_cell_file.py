@@ -8,7 +8,7 @@ from typing import Any
 
 from armful.experiments.plan import Cell
 from armful.experiments.results import Result
-from armful.files._atomic_file import write_bytes
+from armful.files._atomic_file import kind_of, write_bytes
 
 
 def save(result: Result, cell: Cell, path: Path) -> None:
@@ -20,8 +20,12 @@ def save(result: Result, cell: Cell, path: Path) -> None:
 def load(cell: Cell, path: Path) -> Result | None:
     """Return the saved result of `cell`, under its present names; None if it must run again.
 
-    That is if there is no file, or one that is damaged, was edited, or belongs to another cell.
+    That is if there is no file, or one that is damaged, was edited, or belongs to another cell. Raises OSError if
+    there is something else than a file.
     """
+    if path.exists() and not path.is_file():  # reading a pipe or a device might never end
+        kind = "folder" if path.is_dir() else kind_of(path.stat().st_mode)
+        raise FileExistsError(f"{path} is a {kind} where a file of results belongs: remove it")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content.pop("sha256") != _checksum(content) or content["cell"] != cell.key():

@@ -221,6 +221,8 @@ class _Batch:
         return RewardsAdded(RewardCounts(**counts), [(i, sentence) for i, (_, sentence) in problems])
 
     def _problem(self, number: int, arm: str, reward: float) -> tuple[type[LedgerError], str] | None:
+        if "\0" in arm:  # no store looks up such an id
+            return NotChosenError, f"{arm!r} was not chosen in decision {number}"
         round_id, is_chosen, _ = self.known.get((number, arm), (None, False, None))
         if round_id is None:
             return UnknownRoundError, f"there is no decision {number}"

@@ -83,6 +83,8 @@ def rewards(rows: Iterable[tuple[Decision | str | int, str, float]]) -> Call[Rew
 
 def put_arms(arms: Candidates, withdraw: Iterable[str]) -> Call[ArmsPut]:
     """Return the request that registers and withdraws arms."""
+    if isinstance(withdraw, str):
+        raise ValueError(f"withdraw is a list of ids, got the text {withdraw!r}")
     return Call("PUT", "/v1/arms", _ARMS, _json({"arms": _arms(arms), "withdraw": list(withdraw)}))
 
 

@@ -66,7 +66,7 @@ class QuotaSettings:
                 meant = nearest(group, present)
                 raise InfeasibleError(
                     f"the quota of {self.column!r} asks for at least {needed} of {group!r}, which no candidate is in; "
-                    + ("take it out of the settings" if meant is None else f"did you mean {meant!r}?")
+                    + ("take it out of the quota" if meant is None else f"did you mean {meant!r}?")
                 )
         if (needed := sum(least.values())) > k:
             raise InfeasibleError(
