@@ -9,7 +9,7 @@ supervisor for armful).
 - "vw": the daemon of Vowpal Wabbit (`--cb_explore_adf`, one of the candidates; `--ccb_explore_adf`, a slate of 10) is
   sent the same numbers as text. It stores nothing.
 
-    python benchmarks/service.py            # about five minutes; needs pip install fastapi vowpalwabbit; Linux only
+    python benchmarks/service.py            # about five minutes; needs pip install .[bench]; Linux only
     python benchmarks/service.py --quick
 """
 

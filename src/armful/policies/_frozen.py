@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from armful.checks import FloatArray, IntArray
 from armful.constraints.cardinality import TopK
 from armful.model import RidgeState
 from armful.model._blocks import lengths_and_last, multiply
@@ -17,6 +18,9 @@ from armful.policies.inclusion import Inclusion
 from armful.policies.policy import Policy
 from armful.policies.scores import Scores
 from armful.policies.ucb import C2UCB, CappedC2UCB
+
+SORTED_WHOLE = 256
+"""Scores up to which sorting all of them takes less than finding the largest first."""
 
 
 class FrozenUCB:
@@ -71,12 +75,18 @@ class FrozenUCB:
         bonus = self._radius(k) * width
         scores = Scores.clipped(mean, bonus, self._cap) if self._cap < math.inf else Scores.uncapped(mean, bonus)
         value = scores.value
-        top = value.argpartition(n_others - 1)[n_others - 1 :]  # one more than k: it may tie with the last
-        top = top[value[top].argsort()[::-1]]
-        falling = value[top]
-        if np.count_nonzero(falling[1:] == falling[:-1]):
+        top = _best(value, k + 1)  # one more than k: it may tie with the last
+        if len(set(value[top].tolist())) <= k:
             return None
         own, slots = top[:k], slots_of_all(len(X), k, explore)
         indices, explored = slots.explore(own, rng)
         probabilities = slots.of_best if indices is own else slots.probabilities(indices, value)
         return Inclusion(indices, probabilities, explored, 0, scores, partial(self._policy.choose, X, constraint))
+
+
+def _best(scores: FloatArray, n: int) -> IntArray:
+    """Return the indices of the n largest scores, the largest first."""
+    if scores.size <= SORTED_WHOLE:
+        return scores.argsort()[: -n - 1 : -1]
+    some = scores.argpartition(-n)[-n:]
+    return some[scores[some].argsort()[::-1]]

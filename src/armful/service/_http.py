@@ -122,7 +122,7 @@ class Endpoint:
             answer = await self._handler(Call(worker, headers, scope.get("path_params", {}), receive))
         except ProblemError as problem:
             answer = problem_answer(problem, scope["armful.request"])
-        await send_answer(answer, send)
+        await send_answer(answer, scope, send)
 
 
 def problem_answer(problem: ProblemError, request_id: str) -> Answer:
@@ -130,10 +130,16 @@ def problem_answer(problem: ProblemError, request_id: str) -> Answer:
     return Answer(problem.body(request_id), problem.status, PROBLEM_JSON, problem.headers)
 
 
-async def send_answer(answer: Answer, send: Send) -> None:
-    """Send an answer."""
-    headers = [(b"content-type", answer.content_type), (b"content-length", str(len(answer.body)).encode())]
-    headers += [(name.encode(), value.encode()) for name, value in answer.headers.items()]
+async def send_answer(answer: Answer, scope: Scope, send: Send) -> None:
+    """Send an answer with the id of its request, and note its status."""
+    scope["armful.status"] = answer.status
+    headers = [
+        (b"content-type", answer.content_type),
+        (b"content-length", str(len(answer.body)).encode()),
+        (b"x-request-id", scope["armful.request"].encode()),
+    ]
+    if answer.headers:
+        headers += [(name.encode(), value.encode()) for name, value in answer.headers.items()]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})
 
@@ -161,7 +167,7 @@ class Requests:
     access_log : bool
         Whether each request is logged.
     direct : mapping of (method, path) to ASGI application
-        Routes without parameters that are asked for most: the router is not needed to find them.
+        Endpoints without parameters that are asked for most: the router is not needed to find them.
     """
 
     def __init__(self, app: ASGIApp, *, access_log: bool, direct: Mapping[tuple[str, str], ASGIApp]) -> None:
@@ -175,37 +181,38 @@ class Requests:
         begin = time.perf_counter()
         headers = scope["armful.headers"] = dict(scope["headers"])
         given = headers.get(b"x-request-id", b"")
-        request_id = given if REQUEST_ID.fullmatch(given) else b"%016x" % getrandbits(64)
+        request_id = given if given and REQUEST_ID.fullmatch(given) else b"%016x" % getrandbits(64)
         scope["armful.request"] = request_id.decode()
-        status = 0
 
         async def send_with_id(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
+            if message["type"] == "http.response.start" and "armful.status" not in scope:
+                scope["armful.status"] = message["status"]
                 message["headers"] = [*message["headers"], (b"x-request-id", request_id)]
             await send(message)
 
-        app = self._direct.get((scope["method"], scope["path"]), self._app)
         try:
-            await app(scope, receive, send_with_id)
+            direct = self._direct.get((scope["method"], scope["path"]))
+            if direct is not None:
+                await direct(scope, receive, send)
+            else:
+                await self._app(scope, receive, send_with_id)
         except ClientGoneError:
-            status = 499  # nobody is there to be answered
+            scope["armful.status"] = 499  # nobody is there to be answered
         except asyncio.CancelledError:
-            status = status or 499
+            scope.setdefault("armful.status", 499)
             raise
         except Exception:
             LOGGER.exception("a request failed", extra={"fields": {"request_id": request_id.decode()}})
             scope["app"].state.worker.metrics.errors.labels(scope.get("armful.route", "other")).inc()
-            if status == 0:
+            if "armful.status" not in scope:
                 problem = ProblemError(500, "this is a mistake in the service; its log has it under the request's id")
-                await send_answer(problem_answer(problem, scope["armful.request"]), send_with_id)
-            status = 500
+                await send_answer(problem_answer(problem, scope["armful.request"]), scope, send)
+            scope["armful.status"] = 500
         finally:
-            self._note(scope, status, time.perf_counter() - begin)
+            self._note(scope, time.perf_counter() - begin)
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = scope.get("armful.route", "other")
+    def _note(self, scope: Scope, seconds: float) -> None:
+        route, status = scope.get("armful.route", "other"), scope.get("armful.status", 0)
         scope["app"].state.worker.metrics.answered(route, status, seconds)
         if self._log:
             client = scope.get("client")

@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -56,7 +56,7 @@ class GuardedProtocol(HttpToolsProtocol):
             transport.write(b"\r\n".join([*lines, b"", problem.body(_request_id())]))
             transport.close()
             return
-        self._expect_head()
+        self._set_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
@@ -68,13 +68,17 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._in_head:
             self._head_bytes += len(data)
         super().data_received(data)
-        if self._in_head and self._head_bytes > LARGEST_HEAD:
+        if not self._in_head:  # as nearly always: a head comes whole, and no timer is needed
+            return
+        if self._head_bytes > LARGEST_HEAD:
             self.transport.close()
+        elif self._timer is None and not self.transport.is_closing():
+            self._set_timer()
 
     def on_message_begin(self) -> None:
-        """Begin to wait for the rest of a head, on a connection that was used before."""
+        """Count the bytes of a new head, on a connection that was used before."""
         if not self._in_head:
-            self._expect_head()
+            self._in_head, self._head_bytes = True, 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
@@ -82,15 +86,13 @@ class GuardedProtocol(HttpToolsProtocol):
         self._stop_timer()
         self._in_head = False
         app = self.app
-        n_hosts = sum(name == b"host" for name, _ in self.headers)
+        n_hosts = [name for name, _ in self.headers].count(b"host")
         if n_hosts > 1 or (n_hosts == 0 and self.parser.get_http_version() == "1.1"):
             self.app = _not_one_host  # with two of them it is not known whom a proxy took the request to be for
         super().on_headers_complete()
         self.app = app
 
-    def _expect_head(self) -> None:
-        self._stop_timer()
-        self._in_head, self._head_bytes = True, 0
+    def _set_timer(self) -> None:
         self._timer = self.loop.call_later(HEAD_SECONDS, self._give_up)
 
     def _stop_timer(self) -> None:
@@ -185,10 +187,11 @@ class _Starting:
         if end is not None:
             end()
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "lifespan":
-            await self._app(scope, receive, send)
-            return
+    def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
+        awaited: Awaitable[None] = (self._live if scope["type"] == "lifespan" else self._app)(scope, receive, send)
+        return awaited
+
+    async def _live(self, scope: Any, receive: Any, send: Any) -> None:
         is_started = False
 
         async def noting(message: Any) -> None:
@@ -242,6 +245,7 @@ def run_worker(
     config = uvicorn.Config(
         app,
         http=GuardedProtocol,
+        interface="asgi3",
         ws="none",
         lifespan="on",
         log_config=None,

@@ -26,6 +26,11 @@ class SharedReads(Generic[T]):
         self._found: dict[str, tuple[float, T]] = {}
         self._pending: dict[str, asyncio.Future[T]] = {}
 
+    def known(self, key: str) -> T | None:
+        """Return what was read just now; None if nothing was."""
+        known = self._found.get(key)
+        return known[1] if known is not None and time.monotonic() < known[0] else None
+
     async def get(self, key: str, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Return what `read` returns, or what it returned to another request just now."""
         known = self._found.get(key)

@@ -65,15 +65,13 @@ class Worker:
 
     # -- writing -------------------------------------------------------------------------------------
 
-    async def store_decision(self, decision: NewDecision) -> Decided:
-        """Return once the decision is durable."""
-        decided: Decided = await self._written(partial(self._commit.decide, decision))
-        return decided
+    def store_decision(self, decision: NewDecision) -> Awaitable[Decided]:
+        """Return what is there once the decision is durable."""
+        return self._written(partial(self._commit.decide, decision))
 
-    async def store_rewards(self, rewards: NewRewards) -> RewardsAdded:
-        """Return once the rewards are durable; raise `LedgerError` where a strict request is refused."""
-        added: RewardsAdded = await self._written(partial(self._commit.reward, rewards))
-        return added
+    def store_rewards(self, rewards: NewRewards) -> Awaitable[RewardsAdded]:
+        """Return what is there once the rewards are durable; a strict request that is refused is a `LedgerError`."""
+        return self._written(partial(self._commit.reward, rewards))
 
     async def _written(self, submit: Submit) -> Any:
         """Return what became of a request to write; all that come in one turn of the loop are handed over together."""

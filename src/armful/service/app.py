@@ -1,13 +1,15 @@
 """The application: which handler answers which route, and what happens at start and stop."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from armful.campaigns import Campaign
 from armful.service import _arms, _decisions, _reading, _rewards
@@ -58,16 +60,21 @@ def create_app(name: str, *, options: ServeOptions | None = None) -> Starlette:
 
     routes = _routes()
     direct = {("POST", route.path): route.app for route in routes if route.path in ("/v1/decisions", "/v1/rewards")}
-    app = Starlette(
-        routes=routes,
-        lifespan=lifespan,
-        middleware=[Middleware(Requests, access_log=options.access_log, direct=direct)],
-        exception_handlers={HTTPException: starlette_problem},
-    )
+    app = _App(routes=routes, lifespan=lifespan)
+    app.outermost = partial(Requests, access_log=options.access_log, direct=direct)
     app.router.redirect_slashes = False
     if options.dashboard:
         add_dashboard(app)
     return app
+
+
+class _App(Starlette):
+    """Starlette without its own middleware for errors around everything: `Requests` lets none through."""
+
+    outermost: Callable[[ASGIApp], ASGIApp]
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return self.outermost(ExceptionMiddleware(self.router, handlers={HTTPException: starlette_problem}))
 
 
 def _routes() -> list[Route]:
