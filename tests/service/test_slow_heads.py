@@ -91,12 +91,13 @@ def test_a_head_that_trickles_closes_the_connection(soon, connect):
     assert is_closed_while(connection, b"x: y\r\n", times=PATIENCE_SECONDS * 100, pause=0.01)
 
 
-def test_the_second_head_of_a_connection_has_a_limit_too(never, connect, monkeypatch):
+@pytest.mark.parametrize("sent", [REQUEST[:-2], b"G", b"\r\n"])
+def test_the_second_head_of_a_connection_has_a_limit_too(never, connect, monkeypatch, sent):
     connection = connect()
     connection.sendall(REQUEST)
     assert answer(connection).startswith(b"HTTP/1.1 200")
     monkeypatch.setattr(_server, "HEAD_SECONDS", 0.1)
-    connection.sendall(REQUEST[:-2])
+    connection.sendall(sent)
     assert rest(connection) == b""
 
 

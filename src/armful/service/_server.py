@@ -68,11 +68,9 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._in_head:
             self._head_bytes += len(data)
         super().data_received(data)
-        if not self._in_head:  # as nearly always: a head comes whole, and no timer is needed
-            return
-        if self._head_bytes > LARGEST_HEAD:
+        if self._in_head and self._head_bytes > LARGEST_HEAD:
             self.transport.close()
-        elif self._timer is None and not self.transport.is_closing():
+        elif self._timer is None and (self._in_head or self.cycle.response_complete):  # empty lines are no head yet
             self._set_timer()
 
     def on_message_begin(self) -> None:
