@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from armful import InfeasibleError
+from armful import C2UCB, InfeasibleError, Requiring, Table
 from armful.constraints import _knapsack_core as knapsack_core
 from armful.constraints.knapsack import Knapsack
 from armful.constraints.linear import Linear
@@ -290,6 +290,12 @@ def test_required_arms_beyond_budget_or_number_are_refused():
             Knapsack([1.0, 2.0, 3.0], 4.0, at_most=1).best_given(
                 np.ones(3), np.random.default_rng(0), required=np.array(required), excluded=nobody
             )
+
+
+def test_the_costliest_required_arm_is_named_by_its_id():
+    table = Table.wrap(np.ones((3, 1)), ids=["A", "B", "C"])
+    with pytest.raises(InfeasibleError, match=r"the budget is 4; 'C' is the costliest of them$"):
+        C2UCB(n_features=1, seed=0).choose(table, Requiring(Knapsack([1.0, 2.0, 3.0], 4.0), ids=["B", "C"]))
 
 
 def test_a_large_budget_that_is_not_whole_is_kept():

@@ -347,10 +347,8 @@ def test_a_client_that_closes_is_reported_like_a_scheduler_that_is_gone(local, t
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "no such host", "", "odd://127.0.0.1:1", "tcp://127.0.0.1:x"])
 def test_an_address_that_does_not_answer_gets_one_sentence_soon(address, monkeypatch):
     monkeypatch.setattr(dask_runner, "CONNECT_SECONDS", 0.3)
-    begin = time.monotonic()
     with pytest.raises(ValueError, match=f"^no dask scheduler answers at {address}; start one with `dask scheduler`$"):
         connect_cluster(address).__enter__()
-    assert time.monotonic() - begin < 5
 
 
 @pytest.mark.slow

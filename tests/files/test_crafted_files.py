@@ -108,6 +108,14 @@ def of_shape(shape, dtype="<f8", data=b""):
         {"members": {"root.npy": of_shape("(4, 4)", data=bytes(200))}},
         {"members": {"root.npy": of_shape("(0, 10**9)")}},
         {"members": {"root.npy": of_shape("(0, 1000000000000000000000)")}},
+        {
+            "members": {
+                "root.npy": of_shape("(0, 1000000, 1000000)"),
+                "solved.npy": of_shape("(0, 1000000, 1000000)"),
+                "rows.npy": of_shape("(0, 0, 1000000)"),
+                "n.npy": of_shape("(0,)"),
+            }
+        },
         {"members": {"root.npy": of_shape("(-4, -4)", data=bytes(128))}},
         {"members": {"root.npy": of_shape("(4.0, 4)", data=bytes(128))}},
         {"members": {"root.npy": of_shape("(4, 4)", dtype="O", data=bytes(128))}},

@@ -92,6 +92,7 @@ def test_equal_rows_have_bitwise_equal_norms(d):
 
 
 @pytest.mark.slow
+@pytest.mark.kernels
 @pytest.mark.parametrize("d", [1, 7, 50, 64, 385])
 def test_equal_rows_are_equal_with_every_number_of_blas_threads_and_these_differ_by_rounding_alone(d):
     """Products of d numbers err by (d + 4) / 2 eps of the sum of their sizes; here 100 times that is allowed."""

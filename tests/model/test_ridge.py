@@ -304,6 +304,7 @@ def test_widths_keep_their_digits_while_features_grow_to_2_to_the_30(seed, ridge
 
 
 @pytest.mark.slow
+@pytest.mark.kernels
 @pytest.mark.parametrize("seed", range(4))
 def test_at_every_step_the_widths_are_right_or_refused(seed):
     X, probes = growing(seed, 60)

@@ -161,3 +161,12 @@ def test_costs_with_a_little_noise_and_rewards_under_other_constraints_are_not_r
     policy.learn(arms(1.0, n=3), [-1.0, -1.2, 0.1])
     policy.choose(arms(1.0, n=3), TopK(2))
     policy.learn(arms(1.0, n=3), [3.0, 4.0, 5.0])
+
+
+def test_what_is_learned_is_taken_as_it_was_chosen_not_as_the_last_choice_was():
+    policy, path = made(C2UCB), Path(EDGES, 0, 2, costs=True)
+    choice, of_costs = policy.choose(arms(1.0, n=3), TopK(2)), policy.choose(arms(1.0, n=3), path)
+    policy.learn(choice, [1.0, 2.0])
+    policy.choose(arms(1.0, n=3), TopK(2))
+    with pytest.warns(UserWarning, match=r"^a reward of 3 was learned after a choice under costs=True"):
+        policy.learn(of_costs, np.full(len(of_costs), 3.0))

@@ -100,6 +100,31 @@ def refusal(action, *arguments):
     return str(refused.value)
 
 
+# -- names -----------------------------------------------------------------------------------------
+
+
+def test_a_choice_knows_its_columns_and_is_not_learned_by_others(frame):
+    first, second = policy(), policy()
+    choice = first.choose(frame(), TopK(2))
+    assert choice.columns == tuple(NAMES)
+    second.learn(arrow(NAMES[::-1]), np.zeros(len(X)))
+    assert "columns must be those that the policy knows" in refusal(second.learn, choice, [1.0, 2.0])
+    assert second.state.n == len(X)
+    assert first.choose(X, TopK(2)).columns is None
+
+
+def test_columns_that_another_thread_learned_meanwhile_are_kept(frame):
+    shared = policy()
+
+    class Meanwhile(TopK):
+        def best(self, *arguments):
+            shared.learn(arrow(NAMES[::-1]), np.zeros(len(X)))
+            return super().best(*arguments)
+
+    assert "columns must be those that the policy knows" in refusal(shared.choose, frame(), Meanwhile(2))
+    assert shared.columns == NAMES[::-1]
+
+
 # -- numbers ---------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from armful.constraints._checks import NO_ARMS, check_indices, repeated
 from armful.constraints._knapsack_core import BITS, Problem, best_that_fits
 from armful.constraints._milp_rows import TOLERANCE, whole_bound
 from armful.constraints._restrictable import RestrictableConstraint
-from armful.constraints.base import Limit
+from armful.constraints.base import Limit, UnmetRestriction
 from armful.constraints.selection import Selection
 from armful.errors import InfeasibleError
 
@@ -157,7 +157,9 @@ class Knapsack(RestrictableConstraint):
     def _refuse_too_much(self, required: IntArray) -> None:
         if self._beyond(required) > 0:
             spent = math.fsum(self.costs[required].tolist())
-            raise InfeasibleError(f"the required arms cost {spent:.15g}, the budget is {self.budget:.15g}")
+            before = f"the required arms cost {spent:.15g}, the budget is {self.budget:.15g};"
+            costliest = required[np.argsort(-self.costs[required], kind="stable")]
+            raise UnmetRestriction(self, before, costliest, "is the costliest of them")
         if required.size > self._most_arms:
             raise InfeasibleError(f"{required.size} arms are required, at most {self._most_arms} may be chosen")
 

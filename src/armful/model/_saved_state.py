@@ -14,6 +14,8 @@ from armful.model._provenance import Sources
 from armful.model._qr import SumOfSquares, frozen
 
 NAMES = ("root", "rows", "solved", "n")
+MOST_OF_NONE = 2**20
+"""The largest number of entries of a root in an empty batch, of which the file holds no byte."""
 
 
 def restored(
@@ -28,6 +30,7 @@ def restored(
     size = root.shape[-1] if root.ndim else 0
     square = (*n.shape, size, size)
     fit = size >= 2 and root.shape == solved.shape == square
+    fit = fit and size**2 <= max(root.size, MOST_OF_NONE)
     fit = fit and rows.ndim == root.ndim and (*rows.shape[:-2], rows.shape[-1]) == square[:-1]
     fit = fit and all(array.dtype == np.float64 and np.isfinite(array).all() for array in present)
     sources = arrays.get("sources", np.zeros(0, dtype=np.int64))  # the first files have none

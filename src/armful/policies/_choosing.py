@@ -78,8 +78,9 @@ def solve_round(
 
 def choice_of(problem: Problem, picked: Selection, ids: NDArray[Any] | None = None) -> Choice:
     """Return a set that solves a problem as a choice."""
-    i = picked.indices
-    return _choice(picked, problem.arms.rows(i), ids, problem.scores.at(i), partial(_kept_problem, problem))
+    i, arms = picked.indices, problem.arms
+    find_problem = partial(_kept_problem, problem)
+    return _choice(picked, arms.rows(i), ids, problem.scores.at(i), find_problem, of_costs=arms.only_costs)
 
 
 def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:
@@ -147,6 +148,8 @@ def _choice(
     ids: NDArray[Any] | None,
     scores: Scores | None,
     find_problem: Callable[[], Problem],
+    *,
+    of_costs: bool = False,
 ) -> Choice:
     """Return the choice; scores: of the chosen arms, None if none was chosen."""
     scores = scores or Scores.uncapped(np.zeros(0), np.zeros(0))
@@ -161,6 +164,7 @@ def _choice(
         capped=scores.capped,
         find_problem=find_problem,
         ids=ids,
+        of_costs=of_costs,
     )
 
 

@@ -76,9 +76,14 @@ class WarningsOnce:
                 stacklevel=stacklevel,
             )
 
-    def learned(self, rewards: FloatArray, before: Model) -> None:
-        """Warn of rewards `(k,)` far above the cap. before: the state before they were learned."""
-        cap = 0.0 if self._under_costs else self.cap
+    def learned(self, rewards: FloatArray, before: Model, *, of_costs: bool | None = None) -> None:
+        """Warn of rewards `(k,)` far above the cap.
+
+        before: the state before they were learned. of_costs: whether they are minus a cost; None if it is not known,
+        and then it is as in the last choice.
+        """
+        under_costs = self._under_costs if of_costs is None else of_costs
+        cap = 0.0 if under_costs else self.cap
         if cap is None or not self._check_rewards or not rewards.size or before.batch:
             return
         if self._n < FIRST_REWARDS:
@@ -86,7 +91,7 @@ class WarningsOnce:
             self._total += float(np.add.reduce(rewards))
             self._squares += float(np.vdot(rewards, rewards))
         largest = float(np.maximum.reduce(rewards))
-        if self._under_costs:
+        if under_costs:
             self._only_gains = self._only_gains and bool(np.minimum.reduce(rewards) > 0)
             if self._only_gains or self._far_above(largest, cap, before):
                 self._warn_once(

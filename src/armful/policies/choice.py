@@ -44,6 +44,10 @@ class Choice:
         Where a cap decided the score.
     ids : ndarray of shape (k,), or None
         The ids of the arms, if they were chosen from a table that has ids.
+    columns : tuple of str, or None
+        The names of the features, if the arms came with names.
+    of_costs : bool
+        Whether rewards are minus a cost, as under `Path(costs=True)`.
     find_problem : callable
         For `explain`: returns all arms of the round and their scores.
     """
@@ -58,6 +62,8 @@ class Choice:
     capped: BoolArray
     find_problem: Callable[[], Problem] = field(repr=False)
     ids: NDArray[Any] | None = None
+    columns: tuple[str, ...] | None = None
+    of_costs: bool = False
 
     def __post_init__(self) -> None:
         """Make the arrays read-only, as views: whoever else holds them may still change theirs."""

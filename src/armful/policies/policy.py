@@ -1,6 +1,7 @@
 """The base class of all policies: choose, learn, merge, save."""
 
 import os
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from numpy.random import Generator
@@ -26,7 +27,7 @@ from armful.policies.scores import Scores
 from armful.randomness import Seed, Streams, as_generator
 from armful.scan._dispatch import many_arms
 from armful.tables import Table
-from armful.tables._frames import Names
+from armful.tables._frames import Names, refuse_other_columns
 
 
 class Policy:
@@ -161,8 +162,10 @@ class Policy:
             choice = choose_from_many(self, rows, constraint, caps)
         else:
             choice = choose_from_array(self, X, constraint, caps, objective)
-        self._columns = self._columns or names
-        return choice
+        if names is None:
+            return choice
+        self._keep_columns(names)
+        return replace(choice, columns=names)
 
     def scores(self, X: ArrayLike | Table, k: int, *, caps: ArrayLike | None = None) -> FloatArray:
         """Return the score of every arm, `(n_arms,)`, as `choose` would use it.
@@ -207,17 +210,22 @@ class Policy:
         client : dask.distributed.Client, optional
             For dask arrays: its workers learn their partitions, and only states travel.
         """
-        rows, names = read_features(features.features if isinstance(features, Choice) else features, self._columns)
+        of_costs = None
+        if isinstance(features, Choice):
+            rows, names, of_costs = features.features, features.columns, features.of_costs
+            refuse_other_columns(self._columns, names)
+        else:
+            rows, names = read_features(features, self._columns)
         if client is not None or is_dask(rows):
             self.merge(learn_on_cluster(client, rows, rewards, weights, shock, like=self.state))
             return
         with self._thread_locks.learning:
             before = self._state
             new = before.learn(rows, rewards, weights=weights, shock=shock)
+            self._keep_columns(names)
             with self._thread_locks.state:
                 self._state = new
-            self._columns = self._columns or names
-            self._warnings_once.learned(checks.floats("rewards", rewards), before)
+            self._warnings_once.learned(checks.floats("rewards", rewards), before, of_costs=of_costs)
 
     def discount(self, factor: float) -> None:
         """Let everything learned so far count `factor` (0 to 1) times as much, for environments that drift."""
@@ -231,6 +239,7 @@ class Policy:
         ----------
         state : Model
             Another policy's `.state`; refused if it is known to hold observations of this one, which would count twice.
+            A state has no names of columns: see to it that its features were the same, in the same order.
         """
         if not isinstance(state, self.model_class):
             kind = self.model_class.__name__
@@ -282,6 +291,13 @@ class Policy:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
+
+    def _keep_columns(self, names: Names | None) -> None:
+        """Keep the first names; refuse others, which another thread may have learned meanwhile."""
+        if names is not None:
+            with self._thread_locks.state:
+                refuse_other_columns(self._columns, names)
+                self._columns = names
 
     def _score_arms(self, arms: Arms, k: int) -> Scores:
         """Return what `score` returns, as `Scores`; an array is checked first."""
