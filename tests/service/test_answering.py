@@ -255,6 +255,76 @@ def test_workers_share_their_metrics(tmp_path):
         assert FOLDER not in os.environ
 
 
+@pytest.mark.slow
+def test_the_age_of_a_model_is_that_of_the_newest_once_every_worker_has_it():
+    """A worker that showed the age of an old model swaps it; then another worker is asked."""
+    first = """if True:
+        import subprocess, sys, time
+        from armful.service._metrics import Metrics
+        metrics = Metrics()
+        metrics.model(1, time.time() - 1e6)
+        metrics.refresh(0)
+        metrics.text()
+        metrics.model(2, time.time() - 10)
+        print(subprocess.run([sys.executable, "-c", sys.argv[1]], capture_output=True, text=True, check=True).stdout)
+    """
+    second = """if True:
+        import time
+        from armful.service._metrics import Metrics
+        metrics = Metrics()
+        metrics.model(2, time.time() - 10)
+        metrics.refresh(0)
+        print(metrics.text().decode())
+    """
+    with shared_metrics(2):
+        command = [sys.executable, "-c", first, second]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    age = re.search(r"^armful_model_age_seconds (\S+)", shown, re.MULTILINE)
+    assert 10 <= float(age[1]) < 1e5
+
+
+def test_gauges_are_refreshed_without_being_asked_for(tmp_path):
+    """Another worker may be the one that Prometheus asks."""
+    folder = make_campaign(tmp_path / "autumn", 'service.timeout = "1 second"\n')
+    with serving(folder) as service:
+        metrics = service.worker.metrics
+        metrics.model(1, time.time() - 50)
+        metrics.model_age.set(0)
+        metrics.waiting.set(7)
+        deadline = time.monotonic() + 120
+        while metrics.model_age._value.get() < 50 or metrics.waiting._value.get() != 0:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def test_requests_that_wait_for_the_store_are_counted_while_they_wait(folder, monkeypatch):
+    with serving(folder) as service:
+        worker, over = service.worker, threading.Event()
+        plain = type(worker.ledger).add_group
+        monkeypatch.setattr(type(worker.ledger), "add_group", lambda *a: over.wait(120) and plain(*a))
+
+        def waiting():
+            return float(re.search(r"^armful_commit_waiting (\S+)", service.get("/metrics").text, re.MULTILINE)[1])
+
+        async def give_up():
+            worker._waiting.update(dict.fromkeys(worker._waiting, 0.0))  # their deadlines have passed
+            worker._give_up()
+
+        try:
+            works = [service.run_later(service.post_later("/v1/decisions", request_of(features()))) for _ in range(3)]
+            deadline = time.monotonic() + 120
+            while len(worker._waiting) < 3:
+                assert time.monotonic() < deadline
+            assert waiting() == 3
+            service.run(give_up())
+            assert [work.result(120).status_code for work in works] == [503] * 3
+            assert waiting() == 0
+        finally:
+            over.set()
+        assert service.post("/v1/decisions", request_of(features())).status_code == 200
+        assert waiting() == 0
+
+
 # -- clients that misbehave ----------------------------------------------------------------------------
 
 

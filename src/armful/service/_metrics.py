@@ -97,18 +97,22 @@ class Metrics:
         self.model_version.set(version)
         if made_at is not None:
             self.model_made.set(made_at)
+        self._note_age()
 
     def text(self) -> bytes:
         """Return all metrics of all workers, in Prometheus' format."""
-        self.refresh()
         registry = self._registry
         if FOLDER in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return bytes(generate_latest(registry))
 
-    def refresh(self) -> None:
-        """Bring the age of the model up to date."""
+    def refresh(self, n_waiting: int) -> None:
+        """Note what changes by itself: the age of the model, and how many requests wait to be written."""
+        self.waiting.set(n_waiting)
+        self._note_age()
+
+    def _note_age(self) -> None:
         if self._made_at is not None:
             self.model_age.set(max(0.0, time.time() - self._made_at))
 

@@ -116,6 +116,7 @@ async def readyz(call: Call) -> Answer:
 async def metrics(call: Call) -> Answer:
     """`GET /metrics`."""
     worker = call.worker
+    worker.refresh_metrics()
     return Answer(worker.metrics.text(), content_type=worker.metrics.content_type.encode())
 
 

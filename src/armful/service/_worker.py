@@ -104,7 +104,6 @@ class Worker:
     def _settle_all(self, pairs: list[tuple[Callable[[Any], None], Any]]) -> None:
         for done, result in pairs:
             done(result)
-        self.metrics.waiting.set(len(self._waiting) - len(pairs))
 
     def _give_up(self) -> None:
         """Answer those who have waited for the store for too long."""
@@ -140,10 +139,15 @@ class Worker:
     # -- what changes --------------------------------------------------------------------------------
 
     async def watch(self) -> None:
-        """Answer those who have waited for the store for too long, until cancelled."""
+        """Answer those who have waited for the store for too long, and refresh the metrics, until cancelled."""
         while True:
             await asyncio.sleep(min(1.0, self._seconds / 4))
             self._give_up()
+            self.refresh_metrics()
+
+    def refresh_metrics(self) -> None:
+        """Bring gauges up to date: when they are asked for, and regularly, as another worker may be the one asked."""
+        self.metrics.refresh(len(self._waiting))
 
     async def poll(self) -> None:
         """Take newer models and registered arms as they come, until cancelled."""
