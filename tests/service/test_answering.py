@@ -109,16 +109,19 @@ def test_what_is_in_flight_when_it_stops_is_stored(folder, monkeypatch):
         assert campaign.ledger.last_number() == acknowledged == 20
 
 
-def test_it_is_not_ready_when_the_store_does_not_answer(folder, monkeypatch):
+def test_it_is_not_ready_when_the_store_does_not_answer(folder, monkeypatch, caplog):
     monkeypatch.setattr("armful.service._worker.READY_SECONDS", 0.0)
     with serving(folder) as service:
         assert service.get("/readyz").json() == {"status": "ok"}
 
         def fail(_):
-            raise LedgerError("no connection")
+            raise LedgerError("no connection to secret@db.internal")
 
         monkeypatch.setattr(type(service.worker.ledger), "model_version", fail)
-        assert service.get("/readyz").status_code == 503
+        response = service.get("/readyz")
+        assert response.status_code == 503
+        assert "secret" not in response.text
+        assert "no connection to secret@db.internal" in caplog.text
         assert service.get("/healthz").status_code == 200
         assert service.post("/v1/decisions", request_of(features())).status_code == 200
 

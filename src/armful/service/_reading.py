@@ -8,6 +8,7 @@ import msgspec
 
 from armful.errors import LedgerError
 from armful.service._http import Answer, Call
+from armful.service._logging import LOGGER
 from armful.service._messages import Coefficient, Health, ModelAge, ModelAnswer, StatusAnswer, encode
 from armful.service._openapi import document
 from armful.service._problems import RETRY, ProblemError
@@ -100,16 +101,16 @@ async def readyz(call: Call) -> Answer:
     """`GET /readyz`: the store answers, and a model is loaded."""
     worker = call.worker
 
-    async def read() -> LedgerError | None:
+    async def answers() -> bool:
         try:
             await worker.read(worker.ledger.model_version)
-        except LedgerError as error:
-            return error
-        return None
+        except LedgerError as error:  # which may name the user, host and database: not for anybody
+            LOGGER.error("the store does not answer: %s", error)
+            return False
+        return True
 
-    error = await worker.readiness.get("store", read)
-    if error is not None:
-        raise ProblemError(503, f"the store does not answer: {error}", RETRY)
+    if not await worker.readiness.get("store", answers):
+        raise ProblemError(503, "the store does not answer: try again later", RETRY)
     return Answer(_OK)
 
 

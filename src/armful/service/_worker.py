@@ -50,7 +50,7 @@ class Worker:
         self.now: Callable[[], datetime] = options.now or (lambda: datetime.now(UTC))
         self.metrics = Metrics()
         self.access = Access(self.ledger, self.now, lambda query, *given: with_ledger(self.read(query, *given)))
-        self.readiness = SharedReads[LedgerError | None](READY_SECONDS, 1)
+        self.readiness = SharedReads[bool](READY_SECONDS, 1)
         self.rate_limit = RateLimit(self.limits.rate)
         self.candidates = CandidateReader(campaign, self.limits)
         self.models = ModelHolder(self.ledger, self.settings, self.candidates.n_features)
