@@ -1,7 +1,9 @@
 """Decisions over HTTP are those of the policy, are stored as they are answered, and are made once for each key."""
 
+import copy
 import itertools
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -13,6 +15,11 @@ from armful.campaigns.holdout import uniforms
 from armful.constraints import Excluding, Quotas, Requiring, TopK
 from armful.ledger import Ledger, ModelInfo
 from tests.service.small_service import SETTINGS, features, make_campaign, request_of, serving
+
+
+def ids_of(response):
+    """Return the ids of the chosen arms, in the order of the slate."""
+    return [arm["id"] for arm in response.json()["chosen"]]
 
 
 def publish(folder, X, rewards, version=1, pending=()):
@@ -347,11 +354,30 @@ def test_a_newer_model_is_swapped_in(folder):
     assert status["outstanding"] == 2
 
 
+def test_a_large_request_is_decided_by_one_model_when_another_is_swapped_in(taught, monkeypatch):
+    """Whoever reads the current model finds another one."""
+    folder, _ = taught
+    versions = itertools.count(1)
+    with serving(folder, poll_every=timedelta(days=1)) as service:
+        models = service.worker.models
+        first = models.current
+
+        def newer(_):
+            policy = copy.copy(first.policy)
+            policy.version = next(versions)
+            return replace(first, policy=policy, version=policy.version)
+
+        monkeypatch.setattr(type(models), "current", property(newer), raising=False)
+        model = models.for_a_thread()
+    assert model.policy.version == model.version
+
+
 def test_each_worker_has_random_numbers_of_its_own(folder):
+    """The same by chance alone: less than once in 10^15."""
     make_campaign(folder, "service.explore = 0.99\n")
     with serving(folder) as one, serving(folder) as two:
         slates = [
-            [service.post("/v1/decisions", request_of(features(1000, seed=4))).text for _ in range(3)]
+            [ids_of(service.post("/v1/decisions", request_of(features(1000, seed=4)))) for _ in range(3)]
             for service in (one, two)
         ]
     assert slates[0] != slates[1]

@@ -79,9 +79,10 @@ class ModelHolder:
 
     def for_a_thread(self) -> Snapshot:
         """Return the model with a policy that other threads do not wait for: a choice holds the locks of its policy."""
-        policy = copy.copy(self.current.policy)
+        model = self.current  # once: another thread may replace it
+        policy = copy.copy(model.policy)
         policy._thread_locks, policy.rng = Locks(), self._policy_rng.spawn(1)[0]
-        return replace(self.current, policy=policy)
+        return replace(model, policy=policy)
 
     def _snapshot(self, policy: Policy, version: int = 0, made_at: datetime | None = None) -> Snapshot:
         """Return a policy with its factors computed, so that no request waits for them."""
