@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from armful.service import _deciding
-from tests.service.small_service import features, make_campaign, request_of, serving
+from tests.service.small_service import SETTINGS, features, make_campaign, request_of, serving
 
 NEVER = timedelta(days=1)
 ARMS = [{"id": name, "features": row} for name, row in zip("abcd", features(4).tolist(), strict=True)]
@@ -79,6 +79,28 @@ def test_a_slow_request_lets_others_pass(folder, monkeypatch, slow):
         finally:
             may_go_on.set()
         assert len(answer.result(120).json()["chosen"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "n", "in_a_thread"),
+    [
+        ('kind = "ArmwiseThompson"', 200, False),
+        ('kind = "ArmwiseThompson"', 201, True),
+        ('kind = "CombLinTS"', 201, True),
+        ('kind = "EpsilonGreedy"\npolicy.epsilon = 0.1', 2000, False),
+        ('kind = "C2UCB"', 2000, False),
+        ('kind = "C2UCB"', 2001, True),
+    ],
+)
+def test_what_takes_long_is_computed_in_a_thread(tmp_path, monkeypatch, policy, n, in_a_thread):
+    """Of a policy with 100 draws that is candidates times draws."""
+    folder = make_campaign(tmp_path / "autumn", settings=SETTINGS.replace("policy.cap = 1\n", f"policy.{policy}\n"))
+    computed = []
+    with serving(folder) as service:
+        plain = service.worker.compute
+        monkeypatch.setattr(service.worker, "compute", lambda *given: computed.append(given) or plain(*given))
+        assert service.post("/v1/decisions", request_of(features(n))).status_code == 200
+    assert bool(computed) == in_a_thread
 
 
 def test_slow_requests_beyond_bounds_are_told_to_come_again(folder, monkeypatch):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from armful.campaigns import Campaign
 from armful.campaigns.settings import ServiceSettings
 from armful.constraints import Constraint
+from armful.policies import EpsilonGreedy, Policy
 from armful.service._id_files import IdFiles
 from armful.service._messages import ArmsRequest, ConstraintRequest, DecisionRequest
 from armful.service._preparing import frozen_recipe
@@ -20,6 +21,8 @@ from armful.service.registry import Registry
 
 MOST_AT_ONCE = 2000
 """Candidates up to which a set is chosen without leaving the loop."""
+MOST_DRAWN_AT_ONCE = 20_000
+"""The same for a policy that draws scores: candidates times draws."""
 
 
 @dataclass(slots=True)
@@ -68,6 +71,7 @@ class CandidateReader:
         self._settings, self._files = settings, IdFiles(settings)
         self._constraints = self._constraints_now()
         self._plain = {"k": settings.choose.k}
+        self._most_at_once = _most_at_once(settings.policy.make(self.n_features), limits.draws)
 
     @property
     def n_features(self) -> int:
@@ -84,7 +88,7 @@ class CandidateReader:
         asked = request.constraint
         quotas = self._choose.quotas if asked is None or asked.quotas is None else asked.quotas
         n = self.n_registered if request.candidates is None else len(request.candidates)
-        return n <= MOST_AT_ONCE and not quotas and self._choose.budget is None
+        return n <= self._most_at_once and not quotas and self._choose.budget is None
 
     def refresh(self) -> bool:
         """Read which registered arms have changed, and return whether any has; for a thread."""
@@ -155,6 +159,13 @@ class _Groups:
         if labels is None:
             labels = self.known[column] = self._found.groups(column)
         return labels
+
+
+def _most_at_once(policy: Policy, draws: int) -> int:
+    """Return up to how many candidates a set and its probabilities are found in about a millisecond."""
+    if not policy.randomised or isinstance(policy, EpsilonGreedy):  # whose probabilities need no draws
+        return MOST_AT_ONCE
+    return min(MOST_AT_ONCE, MOST_DRAWN_AT_ONCE // draws)
 
 
 def _refuse_nul(ids: Sequence[str]) -> None:
