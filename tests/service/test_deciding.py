@@ -325,6 +325,22 @@ def test_explored_arms_are_stored_as_such(folder):
     assert all(0 < arm["probability"] < 1 for arm in answer["chosen"])
 
 
+def test_the_probabilities_of_thompson_sampling_are_stored_with_their_number_of_draws(folder):
+    make_campaign(folder, settings=SETTINGS.replace("policy.cap = 1\n", 'policy.kind = "ArmwiseThompson"\n'))
+    with serving(folder) as service:
+        answer = service.post("/v1/decisions", request_of(features(30))).json()
+        stored = service.get(f"/v1/decisions/{answer['decision_id']}").json()
+    with Campaign.open(folder) as campaign:
+        info, arms = campaign.ledger.round(1), campaign.ledger.chosen(1)
+    probabilities = [arm["probability"] for arm in answer["chosen"]]
+    assert stored["draws"] == info.details["draws"] == 100
+    assert [arm["probability"] for arm in stored["chosen"]] == probabilities
+    assert arms.probabilities[np.argsort(arms.positions)].tolist() == probabilities
+    for hits in 101 * np.array(probabilities):  # the choice itself is one of 101
+        assert hits == pytest.approx(round(hits))
+        assert 1 <= round(hits) <= 101
+
+
 def test_a_large_request_is_decided_in_a_thread(taught):
     folder, policy = taught
     X = features(3000, seed=9)
