@@ -9,12 +9,15 @@ import os
 import re
 import signal
 import socket
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 from armful.campaigns import Campaign
 from armful.campaigns.decisions import PublishedModel
+from armful.ledger._schema import rewards
 from tests.ledger.power_cuts import integrity
 from tests.postgresql import Server
 from tests.service.faulty import change
@@ -115,7 +118,17 @@ class Site:
                     assert block.ids[mine[np.argsort(block.positions[mine])]].tolist() == ids
                 for where, value in told.rewards.items():
                     assert block.rewards[places[where]] == value
+            assert_no_reward_twice(ledger)
             check_model(campaign, block)
+
+
+def assert_no_reward_twice(ledger):
+    """A reward that was sent again is the same row: only a correction is another one."""
+    query = select(rewards.c.round_id, rewards.c.arm, rewards.c.reward).order_by(*rewards.primary_key)
+    with ledger._store.reading() as connection:
+        rows = connection.execute(query).all()
+    assert rows
+    assert all(row != following for row, following in pairwise(rows)), "a reward is there twice"
 
 
 def check_model(campaign, block):
