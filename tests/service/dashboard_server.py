@@ -6,11 +6,13 @@ import threading
 import time
 
 import uvicorn
+from playwright.sync_api import sync_playwright
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from armful.service.dashboard import Feed, routes
+from tests import browsers
 from tests.service.made_dashboard import MadeSource
 
 KEY = "armful_made_secret"
@@ -75,6 +77,22 @@ class Watcher:
     def _note_foreign(self, url):
         if not url.startswith(("http://127.0.0.1:", "data:")):
             self.found.append(f"foreign: {url}")
+
+
+@contextlib.contextmanager
+def launched():
+    """A Chromium; an error where there is none and the tests are required."""
+    found = browsers.chromium()
+    assert found is not None, f"the browser tests are required and there is no Chromium: {browsers.HOW}"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=browsers.flags())
+        yield browser
+        browser.close()
+
+
+def tile(page, title):
+    """The number in one of the tiles at the top."""
+    return page.locator("#tiles div", has=page.get_by_text(title, exact=True)).locator("strong")
 
 
 @contextlib.contextmanager

@@ -5,11 +5,10 @@ import shlex
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from armful.service._openapi import document
-from tests import browsers
-from tests.service.dashboard_server import KEY, DashboardServer, open_page
+from tests.service.dashboard_server import KEY, DashboardServer, launched, open_page, tile
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
@@ -47,12 +46,8 @@ CONTRAST = """() => {
 
 @pytest.fixture(scope="module")
 def browser():
-    found = browsers.chromium()
-    assert found is not None, f"the browser tests are required and there is no Chromium: {browsers.HOW}"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=browsers.flags())
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -67,10 +62,6 @@ def serve():
     yield start
     for server in servers:
         server.stop()
-
-
-def tile(page, title):
-    return page.locator("#tiles div", has=page.get_by_text(title, exact=True)).locator("strong")
 
 
 def test_every_chart_is_drawn_and_has_its_table(browser, serve):
