@@ -266,7 +266,7 @@ def test_the_age_of_a_model_is_that_of_the_newest_once_every_worker_has_it():
         from armful.service._metrics import Metrics
         metrics = Metrics()
         metrics.model(1, time.time() - 1e6)
-        metrics.refresh(0)
+        metrics.refresh(0, 0)
         metrics.text()
         metrics.model(2, time.time() - 10)
         print(subprocess.run([sys.executable, "-c", sys.argv[1]], capture_output=True, text=True, check=True).stdout)
@@ -276,7 +276,7 @@ def test_the_age_of_a_model_is_that_of_the_newest_once_every_worker_has_it():
         from armful.service._metrics import Metrics
         metrics = Metrics()
         metrics.model(2, time.time() - 10)
-        metrics.refresh(0)
+        metrics.refresh(0, 0)
         print(metrics.text().decode())
     """
     with shared_metrics(2):

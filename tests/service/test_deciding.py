@@ -281,6 +281,7 @@ def test_registered_arms_are_candidates_by_id_or_all_of_them(taught):
         service.request("PUT", "/v1/arms", json={"withdraw": ["a1", "a2"]})
         gone = service.post("/v1/decisions", {"candidates": ["a1", "a5", "a9"]})
         assert service.get("/v1/status").json()["registered_arms"] == 8
+        assert "armful_registered_arms 8.0" in service.get("/metrics").text
     with serving(folder) as service:  # they are in the store
         rest = service.post("/v1/decisions", {}).json()
     assert nobody.status_code == gone.status_code == 422

@@ -107,9 +107,10 @@ class Metrics:
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return bytes(generate_latest(registry))
 
-    def refresh(self, n_waiting: int) -> None:
-        """Note what changes by itself: the age of the model, and how many requests wait to be written."""
+    def refresh(self, n_waiting: int, n_registered: int) -> None:
+        """Note what changes by itself: the age of the model, requests that wait to be written, registered arms."""
         self.waiting.set(n_waiting)
+        self.arms.set(n_registered)
         self._note_age()
 
     def _note_age(self) -> None:

@@ -147,7 +147,7 @@ class Worker:
 
     def refresh_metrics(self) -> None:
         """Bring gauges up to date: when they are asked for, and regularly, as another worker may be the one asked."""
-        self.metrics.refresh(len(self._waiting))
+        self.metrics.refresh(len(self._waiting), self.candidates.n_registered)
 
     async def poll(self) -> None:
         """Take newer models and registered arms as they come, until cancelled."""
