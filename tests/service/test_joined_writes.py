@@ -12,7 +12,10 @@ class Remembering:
         self.calls = []
 
     def write(self, data):
-        self.calls.append(bytes(data))
+        self.calls.append(data)
+
+    def write_eof(self):
+        self.calls.append("end")
 
     def close(self):
         self.calls.append("closed")
@@ -24,7 +27,8 @@ class Remembering:
 def in_a_loop(work):
     async def run():
         transport = Remembering()
-        await work(JoinedWrites(transport, asyncio.get_running_loop()), transport)
+        joined = JoinedWrites(transport, asyncio.get_running_loop(), lambda: transport.calls.append("told"))
+        await work(joined, transport)
         return transport.calls
 
     return asyncio.run(run())
@@ -50,4 +54,23 @@ def test_what_was_written_goes_out_before_the_connection_closes():
         assert joined.is_closing()
         await asyncio.sleep(0)
 
-    assert in_a_loop(work) == [b"the last words", "closed"]
+    assert in_a_loop(work) == [b"the last words", "closed", "told"]
+
+
+def test_nothing_is_written_after_the_end():
+    async def work(joined, transport):
+        joined.write(b"words")
+        joined.write_eof()
+        await asyncio.sleep(0)
+
+    assert in_a_loop(work) == [b"words", "end"]
+
+
+def test_one_part_alone_is_not_copied():
+    body = bytearray(b"long")
+
+    async def work(joined, transport):
+        joined.write(body)
+        await asyncio.sleep(0)
+
+    assert in_a_loop(work)[0] is body

@@ -1,4 +1,4 @@
-"""A connection that does not say what it wants is closed; others are not."""
+"""A connection that does not say what it wants, or does not read its answer, is closed; others are not."""
 
 import json
 import socket
@@ -15,12 +15,33 @@ REQUEST = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 PATIENCE_SECONDS = 600
 
 
+class Large(App):
+    """Answers with as many bytes as the path says."""
+
+    async def __call__(self, scope, receive, send):
+        size = scope.get("path", "/")[1:]
+        if not size.isdigit():
+            return await super().__call__(scope, receive, send)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", size.encode())]})
+        await send({"type": "http.response.body", "body": b"x" * int(size)})
+        return None
+
+
 @pytest.fixture
-def connect(tmp_path):
+def loop():
+    return "auto"
+
+
+@pytest.fixture
+def server(tmp_path, loop):
+    options = {"loop": loop, "http": _server.GuardedProtocol, "ws": "none", "log_config": None, "access_log": False}
+    return uvicorn.Server(uvicorn.Config(Large(tmp_path), **options))
+
+
+@pytest.fixture
+def connect(server):
     """Connect to a server in a thread of this process."""
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(App(tmp_path), http=_server.GuardedProtocol, ws="none", log_config=None, access_log=False)
-    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     address = listening.getsockname()
     thread.start()
@@ -116,7 +137,133 @@ def test_a_connection_between_requests_and_a_request_at_work_are_left_alone(soon
 def test_a_head_without_end_is_not_kept_in_memory(never, connect):
     connection = connect()
     connection.sendall(REQUEST[:-2])
-    assert is_closed_while(connection, b"x: " + b"y" * 995 + b"\r\n", times=_server.LARGEST_HEAD // 10, pause=0)
+    assert is_closed_while(connection, b"x: " + b"y" * 995 + b"\r\n", times=_server.LARGEST_HEAD, pause=0)
+
+
+@pytest.mark.parametrize("beyond", [1, _server.DISCARDED_HEAD // 2])
+@pytest.mark.parametrize("before", [b"", REQUEST])
+def test_a_head_that_is_too_large_is_a_problem(connect, before, beyond):
+    connection = connect()
+    if before:
+        connection.sendall(before)
+        answer(connection)
+    begin = b"GET / HTTP/1.1\r\nhost: x\r\nx: "
+    connection.sendall(begin + b"y" * (_server.LARGEST_HEAD + beyond - len(begin)))
+    assert str(_server.LARGEST_HEAD) in problem_of(rest(connection), 431)
+
+
+def test_a_head_that_is_too_large_is_closed_though_its_client_is_not(soon, connect, server):
+    connection = connect()
+    connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nx: " + b"y" * _server.LARGEST_HEAD)
+    problem_of(rest(connection), 431)
+    assert comes(lambda: not server.server_state.connections)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01",
+        b"nonsense\r\n\r\n",
+        b"GET http://[ HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: x\r\nno header\r\n\r\n",
+        b"POST /slow HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nnonsense\r\n",
+        b"\x00" * (2 * _server.LARGEST_HEAD),
+    ],
+)
+@pytest.mark.parametrize("before", [b"", REQUEST])
+def test_what_is_no_http_is_a_problem(connect, tmp_path, before, sent):
+    connection = connect()
+    if before:
+        connection.sendall(before)
+        answer(connection)
+    connection.sendall(sent)
+    received = rest(connection)
+    (tmp_path / "go-on").touch()
+    assert "HTTP/1.1" in problem_of(received, 400)
+
+
+@pytest.mark.parametrize("sent", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"y" * _server.LARGEST_HEAD])
+def test_no_problem_is_taken_for_the_answer_to_the_request_before(connect, tmp_path, sent):
+    connection = connect()
+    connection.sendall(REQUEST.replace(b"/", b"/slow", 1))
+    assert comes((tmp_path / "slow-began").exists)
+    connection.sendall(sent)
+    received = rest(connection)
+    (tmp_path / "go-on").touch()
+    assert received == b""
+
+
+def comes(condition):
+    """Whether a condition comes true."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+LARGE = 32 * 2**20
+"""Bytes that no buffers of the system hold."""
+
+
+@pytest.mark.parametrize("loop", ["auto", "asyncio"])
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+def test_a_client_that_does_not_read_its_answer_is_closed(connect, server, monkeypatch, version):
+    monkeypatch.setattr(_server, "DRAIN_SECONDS", 0.1)
+    connection = connect()
+    connection.sendall(b"GET /%d HTTP/%s\r\nhost: x\r\n\r\n" % (LARGE, version))
+    connection.recv(1)
+    assert comes(lambda: not server.server_state.connections)
+    assert len(rest(connection)) < LARGE
+
+
+@pytest.mark.parametrize("loop", ["auto", "asyncio"])
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+def test_a_connection_that_closes_does_not_wait_for_its_client_to_read(connect, server, monkeypatch, version):
+    """Also where so little is left that writing was never paused."""
+    monkeypatch.setattr(_server, "DRAIN_SECONDS", 0.1)
+    monkeypatch.setattr(_server.GuardedProtocol, "pause_writing", lambda _: None)
+    server.config.timeout_keep_alive = 0.1
+    connection = connect()
+    connection.sendall(b"GET /%d HTTP/%s\r\nhost: x\r\n\r\n" % (LARGE, version))
+    connection.recv(1)
+    assert comes(lambda: not server.server_state.connections)
+
+
+class Buffer:
+    """A transport whose buffer a client reads, and a loop whose timers are called by hand."""
+
+    def __init__(self, size):
+        self.size, self.is_aborted, self.timers = size, False, []
+
+    def get_write_buffer_size(self):
+        return self.size
+
+    def is_closing(self):
+        return True
+
+    def abort(self):
+        self.is_aborted = True
+
+    def call_later(self, _, call, *given):
+        self.timers.append(lambda: call(*given))
+        return threading.Timer(0, None)  # can be cancelled
+
+
+def test_a_client_that_reads_slowly_is_left_alone():
+    buffer = Buffer(10 * _server.LEAST_DRAINED + 5)
+    protocol = object.__new__(_server.GuardedProtocol)
+    protocol.loop = protocol.transport = buffer
+    protocol._watch_draining()
+    for _ in range(10):
+        buffer.size -= _server.LEAST_DRAINED
+        buffer.timers.pop()()
+        assert not buffer.is_aborted
+    (check,) = buffer.timers
+    buffer.size -= 4
+    check()
+    assert buffer.is_aborted, "so little is left that all of it should have been read"
 
 
 def test_a_large_body_is_no_head(never, connect):

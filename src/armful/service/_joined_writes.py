@@ -1,6 +1,7 @@
 """The head and the body of an answer in one call of the system, where uvicorn's two writes would be two."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 
@@ -13,10 +14,14 @@ class JoinedWrites:
         Does everything else.
     loop : AbstractEventLoop
         The loop that it belongs to.
+    when_closed : callable
+        Called after each `close`: what was written may still be on its way.
     """
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop = transport, loop
+    def __init__(
+        self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, when_closed: Callable[[], None]
+    ) -> None:
+        self._transport, self._loop, self._when_closed = transport, loop, when_closed
         self._parts: list[bytes] = []
 
     def __getattr__(self, name: str) -> Any:
@@ -32,8 +37,14 @@ class JoinedWrites:
         """Write what is waiting, then close."""
         self._flush()
         self._transport.close()
+        self._when_closed()
+
+    def write_eof(self) -> None:
+        """Write what is waiting, and no more after it; what comes is still read."""
+        self._flush()
+        self._transport.write_eof()
 
     def _flush(self) -> None:
         parts, self._parts = self._parts, []
         if parts:
-            self._transport.write(b"".join(parts))
+            self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
