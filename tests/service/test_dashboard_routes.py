@@ -10,9 +10,12 @@ import pytest
 from starlette.applications import Starlette
 from starlette.responses import Response
 
+from armful.campaigns import Campaign
 from armful.service.dashboard import CONTENT_POLICY, Feed, routes
 from armful.service.dashboard._static import FOLDER, plotly_path
+from armful.service.showing import dashboard_app
 from tests.service.made_dashboard import MadeSource
+from tests.service.small_service import Service, make_campaign
 
 
 class Client:
@@ -100,6 +103,16 @@ def test_an_unknown_campaign_is_not_found(path):
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["detail"] == "The store has no campaign 'x'."
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nothing", 404), ("POST", "/dashboard/data", 405)])
+def test_what_the_dashboard_alone_does_not_have_is_a_problem(tmp_path, method, path, status):
+    make_campaign(tmp_path / "autumn")
+    with Campaign.open(tmp_path / "autumn"), Service(dashboard_app(str(tmp_path / "autumn"))) as shown:
+        answer = shown.request(method, path)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    assert path in answer.json()["detail"]
+    assert ("allow" in answer.headers) == (status == 405)
 
 
 def test_without_an_interface_there_is_no_page_for_it():

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -59,7 +60,8 @@ def dashboard_app(name: str, campaign: str | None = None) -> Starlette:
             feed.close()
             source.close()
 
-    app = Starlette(routes=routes(feed, guard=_only_from_here, api=False), lifespan=lifespan)
+    shown = routes(feed, guard=_only_from_here, api=False)
+    app = Starlette(routes=shown, lifespan=lifespan, exception_handlers={HTTPException: _problem, Exception: _problem})
     app.state.before_shutdown = feed.close
     return app
 
@@ -68,3 +70,14 @@ async def _only_from_here(request: Request) -> Response | None:
     if is_local(request.scope, dict(request.scope["headers"])):
         return None
     return problem(403, "Only from this machine", "Open the dashboard on the machine that it runs on.")
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    """Return an error of the router, or a mistake of ours, as problem details."""
+    if not isinstance(error, HTTPException):
+        return problem(500, "The dashboard made a mistake", "Its log has it.")
+    path, method = request.url.path[:200], request.method[:20]
+    details = {404: f"There is nothing at {path}.", 405: f"{method} is not for {path}."}
+    answer = problem(error.status_code, error.detail, details.get(error.status_code, error.detail))
+    answer.headers.update(error.headers or {})
+    return answer
