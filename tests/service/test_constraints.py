@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -201,6 +202,14 @@ def test_the_best_set_is_that_of_all_sets(k, at_least, at_most, second, bound, e
             "",
             "at_most of 'region' must be a number of arms, or a share of k below 1, got -1",
         ),
+        *(
+            (Request(quotas=quotas), "", "no candidate may be chosen: each is in a group with at_most = 0; raise one")
+            for quotas in (
+                [REGION(None, 0)],
+                [REGION(None, 0), Quota("city", at_most=1, nested=True)],
+                [REGION(None, {"n": 0, "s": 0}), Quota("age", at_most={"o": 0})],
+            )
+        ),
     ],
 )
 def test_what_cannot_be_kept_is_one_sentence(request_, more, sentence):
@@ -244,6 +253,28 @@ def test_numbers_below_1_are_shares_and_others_counts():
     assert quota.at_most == {"n": 1, "s": 3, "w": 0}
     assert all(isinstance(bound, int) for bound in quota.at_most.values())
     assert quota.at_least == 0.5
+
+
+@pytest.mark.parametrize(
+    ("request_", "more"),
+    [
+        (None, BUDGET),
+        (Request(quotas=[REGION(at_most=1)]), BUDGET),
+        (Request(quotas=[REGION(at_most=1), Quota("age", at_most=2)]), ""),
+    ],
+)
+def test_integer_programs_have_a_part_of_the_time_of_a_request(request_, more, monkeypatch):
+    limits, plain = [], scipy.optimize.milp
+
+    def milp(*given, options, **more):
+        limits.append(options["time_limit"])
+        return plain(*given, options=options, **more)
+
+    monkeypatch.setattr(scipy.optimize, "milp", milp)
+    allowed = build(request_, more + "[service]\ntimeout = '80 seconds'\n")
+    assert allowed.constraint.time_limit == 10
+    chosen(allowed, SCORES)
+    assert all(limit <= 10 for limit in limits)
 
 
 def test_quotas_and_budgets_need_their_columns():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, vstack
 
-from armful.campaigns.settings import QuotaSettings, Settings
+from armful.campaigns.settings import QuotaSettings, ServiceSettings, Settings
 from armful.campaigns.settings._checking import did_you_mean
 from armful.checks import FloatArray, IntArray
 from armful.constraints import Constraint, Knapsack, Linear, NestedQuotas, Quotas, Requiring, TopK, overlapping_quotas
@@ -19,6 +19,8 @@ from armful.service._quota_requests import QuotaRequest, requested_quotas
 
 GroupsOf = Callable[[str], Sequence[str]]
 CostsOf = Callable[[str], Sequence[float]]
+SOLVES = 8
+"""Each integer program has this part of a request's time: for one decision some of them are solved one by one."""
 
 
 class ConstraintRequest(Protocol):
@@ -66,7 +68,7 @@ class Constraints:
     Parameters
     ----------
     settings : Settings
-        For `k`, quotas and budget.
+        For `k`, quotas and budget, and for the time that a request may take.
     exclude, require : collection of str
         The ids in the campaign's files of those who are never chosen, and of those who are chosen wherever they are
         candidates.
@@ -83,9 +85,10 @@ class Constraints:
     def __init__(self, settings: Settings, *, exclude: Sequence[str] = (), require: Sequence[str] = ()) -> None:
         self.choose = settings.choose
         self.exclude, self.require = frozenset(exclude), frozenset(require)
-        features, context = settings.features, settings.service.context if settings.service else ()
+        features, service = settings.features, settings.service or ServiceSettings()
+        self._seconds = service.timeout.total_seconds() / SOLVES
         listed = [*(column.name for column in features.columns), *features.ready, *features.leave_out]
-        self._columns = [name for name in listed if name not in context]
+        self._columns = [name for name in listed if name not in service.context]
 
     def build(
         self,
@@ -181,6 +184,7 @@ class Constraints:
         for quota in quotas:
             labels = [str(label) for label in columns[quota.column].labels]
             least[quota.column], most[quota.column] = quota.bounds(labels, k)
+        _refuse_nothing(columns, most)
         budget = self.choose.budget
         if budget is not None:
             if costs is None:
@@ -188,8 +192,8 @@ class Constraints:
             cost = np.array(costs(budget.column), dtype=np.float64)
             cost = cost if rows is None else cost[rows]
             if not quotas:
-                return Knapsack(cost, budget.limit, at_most=k)
-            return _within_budget(columns, least, most, k, cost, budget.limit)
+                return Knapsack(cost, budget.limit, at_most=k, time_limit=self._seconds)
+            return _within_budget(columns, least, most, k, cost, budget.limit, self._seconds)
         if len(quotas) == 1:
             ((name, groups),) = columns.items()
             upper = groups.counts("at_most", most[name], groups.sizes)
@@ -202,9 +206,10 @@ class Constraints:
             except ValueError as error:
                 raise ValueError(f"{str(error).partition(';')[0]}; groups that cross must not be nested") from None
             return nested.with_(total=min(k, nested.k))
-        crossing = overlapping_quotas(columns, at_least=least, at_most=most, total=(0, k))
+        crossing = overlapping_quotas(columns, at_least=least, at_most=most, total=(0, k), time_limit=self._seconds)
         largest = crossing.best_given(np.ones(crossing.n_arms), required=required)
-        return overlapping_quotas(columns, at_least=least, at_most=most, total=largest.indices.size)
+        size = largest.indices.size
+        return overlapping_quotas(columns, at_least=least, at_most=most, total=size, time_limit=self._seconds)
 
 
 @lru_cache(maxsize=1000)
@@ -224,6 +229,18 @@ def _sum(upper: IntArray, groups: Groups) -> int:
     return int(np.minimum(upper, groups.sizes).sum())
 
 
+def _refuse_nothing(columns: Mapping[str, Groups], most: Mapping[str, Mapping[str, int]]) -> None:
+    """Raise InfeasibleError if every candidate is in a group of which none may be chosen."""
+    if not any(0 in bounds.values() for bounds in most.values()):
+        return
+    is_barred = [
+        np.array([most[name].get(str(label)) == 0 for label in groups.labels])[groups.of_arm]
+        for name, groups in columns.items()
+    ]
+    if np.any(is_barred, axis=0).all():
+        raise InfeasibleError("no candidate may be chosen: each is in a group with at_most = 0; raise one of these")
+
+
 def _within_budget(
     columns: Mapping[str, Any],
     least: Mapping[str, Any],
@@ -231,13 +248,14 @@ def _within_budget(
     k: int,
     costs: FloatArray,
     limit: float,
+    time_limit: float,
 ) -> Constraint:
     """Return quotas with a budget as an integer program: at most k arms."""
     quotas = overlapping_quotas(columns, at_least=least, at_most=most, total=(0, k))
     matrix, lower, upper = quotas.options["matrix"], quotas.options["lower"], quotas.options["upper"]
     rows = vstack([csr_array(matrix), csr_array(costs[None])], format="csr")
     names = [*quotas.options["names"], "the budget"]
-    return Linear(rows, np.append(lower, 0.0), np.append(upper, limit), names=names)
+    return Linear(rows, np.append(lower, 0.0), np.append(upper, limit), names=names, time_limit=time_limit)
 
 
 class _Names:
