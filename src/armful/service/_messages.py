@@ -6,13 +6,15 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from armful.checks import LARGEST
+from armful.service._values import LARGEST_WHOLE
 
 MOST_CHARACTERS = 200
 """The length of the longest id, key or unit."""
 
 Id = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS)]
 Label = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS, pattern=r"^[^\x00]*$")]
-Scalar = str | int | float | bool | None
+# More than 64 bits can be neither stored nor compared with what came before under the same key.
+Scalar = str | Annotated[int, Meta(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE)] | float | bool | None
 Columns = dict[str, Scalar]
 Features = Annotated[list[float], Meta(min_length=1)]
 Reward = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
