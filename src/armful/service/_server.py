@@ -43,7 +43,7 @@ App = Callable[..., Any]
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """HTTP that closes a connection which takes too long, or too many bytes, to say what it wants or to read its answer.
+    """HTTP that closes a connection which takes too long to say what it wants, or to read its answer.
 
     uvicorn waits for the head of a request for ever, and for what it wrote to be read, so that a client could hold all
     connections.
@@ -90,7 +90,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._in_head and self._head_bytes > LARGEST_HEAD:
             self._refuse_head()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - as uvicorn has it
+    def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP."""
         if self._is_its_turn():
             problem = ProblemError(400, "this is no HTTP: send a request in HTTP/1.1", {"connection": "close"})
