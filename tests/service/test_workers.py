@@ -5,7 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from armful.constraints import linear
+from armful.constraints._milp import Answer
 from armful.service import _deciding
+from armful.service._problems import ProblemError
 from tests.service.small_service import SETTINGS, features, make_campaign, request_of, serving
 
 NEVER = timedelta(days=1)
@@ -110,3 +113,45 @@ def test_slow_requests_beyond_bounds_are_told_to_come_again(folder, monkeypatch)
         assert service.post("/v1/decisions", asked).status_code == 200
         response = service.post("/v1/decisions", request_of(features(2001)))
         assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+
+
+def test_work_that_takes_too_long_is_a_problem_and_counts_until_it_ends(folder, monkeypatch):
+    monkeypatch.setattr("armful.service._worker.MOST_COMPUTING", 1)
+    begun, may_go_on, said = threading.Event(), threading.Event(), []
+
+    def work():
+        begun.set()
+        return may_go_on.wait(300)
+
+    with serving(folder) as service:
+        worker = service.worker
+        monkeypatch.setattr(worker, "_seconds", 0.01)
+        try:
+            while not begun.is_set():  # on a busy machine its time may be over before it begins
+                with pytest.raises(ProblemError) as late:
+                    service.run(worker.compute(work))
+                said.append(str(late.value))
+                assert (late.value.status, late.value.headers["retry-after"]) == (503, "1")
+            assert "no set was found in time" in said[0]
+            with pytest.raises(ProblemError, match="large requests are waiting"):
+                service.run(worker.compute(int))
+        finally:
+            may_go_on.set()
+        (computation,) = worker._computations
+        assert computation.result(300)
+        monkeypatch.setattr(worker, "_seconds", 300)
+        assert service.run(worker.compute(int)) == 0
+
+
+def test_a_solver_that_finds_no_set_in_time_is_a_problem(tmp_path, monkeypatch):
+    folder = make_campaign(tmp_path / "autumn", 'features.leave_out = ["genre", "age"]\n')
+    monkeypatch.setattr(linear, "maximise", lambda *_, **__: Answer(None))
+    asked = request_of(
+        features(4), constraint={"quotas": [{"column": name, "at_most": 1} for name in ("genre", "age")]}
+    )
+    for i, candidate in enumerate(asked["candidates"]):
+        candidate["columns"] = {"genre": "ab"[i % 2], "age": "cd"[i // 2]}
+    with serving(folder) as service:
+        response = service.post("/v1/decisions", asked)
+    assert response.status_code == 503
+    assert "no set was found in time (service.timeout is 10 seconds)" in response.json()["detail"]

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -59,7 +59,8 @@ class Worker:
         self._seconds = self.limits.timeout.total_seconds()
         self._outbox: list[tuple[Submit, asyncio.Future[Any]]] = []
         self._waiting: dict[asyncio.Future[Any], float] = {}
-        self._computing, self._n_computing = ThreadPoolExecutor(COMPUTING_THREADS, "armful-computing"), 0
+        self._computing = ThreadPoolExecutor(COMPUTING_THREADS, "armful-computing")
+        self._computations: set[Future[Any]] = set()
         self._commit = GroupCommit(self.ledger, deliver=self._deliver)
         self._note_model()
 
@@ -127,14 +128,21 @@ class Worker:
     # -- computing -----------------------------------------------------------------------------------
 
     async def compute(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """Return what slow work returns, in threads of its own: those that read the store are left alone."""
-        if self._n_computing >= MOST_COMPUTING:
+        """Return what slow work returns, in threads of its own: those that read the store are left alone.
+
+        Work that takes too long is a problem. It counts until it ends, since nothing stops its thread.
+        """
+        self._computations = {each for each in self._computations if not each.done()}
+        if len(self._computations) >= MOST_COMPUTING:
             raise ProblemError(503, f"{MOST_COMPUTING} large requests are waiting already: try again later", RETRY)
-        self._n_computing += 1
+        computation = self._computing.submit(work, *arguments)
+        self._computations.add(computation)
         try:
-            return await self._loop.run_in_executor(self._computing, work, *arguments)
-        finally:
-            self._n_computing -= 1
+            async with asyncio.timeout(self._seconds):
+                return await asyncio.wrap_future(computation, loop=self._loop)
+        except TimeoutError:  # ours, or that of a solver which found no set
+            sentence = f"no set was found in time (service.timeout is {self._seconds:g} seconds): try again later, or"
+            raise ProblemError(503, f"{sentence} with fewer candidates or simpler quotas", RETRY) from None
 
     # -- what changes --------------------------------------------------------------------------------
 
