@@ -202,6 +202,14 @@ def test_the_best_set_is_that_of_all_sets(k, at_least, at_most, second, bound, e
             "",
             "at_most of 'region' must be a number of arms, or a share of k below 1, got -1",
         ),
+        *(
+            (Request(quotas=quotas), "", "no candidate may be chosen: each is in a group with at_most = 0; raise one")
+            for quotas in (
+                [REGION(None, 0)],
+                [REGION(None, 0), Quota("city", at_most=1, nested=True)],
+                [REGION(None, {"n": 0, "s": 0}), Quota("age", at_most={"o": 0})],
+            )
+        ),
     ],
 )
 def test_what_cannot_be_kept_is_one_sentence(request_, more, sentence):

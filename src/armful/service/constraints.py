@@ -184,6 +184,7 @@ class Constraints:
         for quota in quotas:
             labels = [str(label) for label in columns[quota.column].labels]
             least[quota.column], most[quota.column] = quota.bounds(labels, k)
+        _refuse_nothing(columns, most)
         budget = self.choose.budget
         if budget is not None:
             if costs is None:
@@ -226,6 +227,18 @@ def _groups(column: str, groups: GroupsOf | None, rows: IntArray | None) -> Grou
 
 def _sum(upper: IntArray, groups: Groups) -> int:
     return int(np.minimum(upper, groups.sizes).sum())
+
+
+def _refuse_nothing(columns: Mapping[str, Groups], most: Mapping[str, Mapping[str, int]]) -> None:
+    """Raise InfeasibleError if every candidate is in a group of which none may be chosen."""
+    if not any(0 in bounds.values() for bounds in most.values()):
+        return
+    is_barred = [
+        np.array([most[name].get(str(label)) == 0 for label in groups.labels])[groups.of_arm]
+        for name, groups in columns.items()
+    ]
+    if np.any(is_barred, axis=0).all():
+        raise InfeasibleError("no candidate may be chosen: each is in a group with at_most = 0; raise one of these")
 
 
 def _within_budget(
