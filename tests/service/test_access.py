@@ -1,6 +1,7 @@
 """Who may call: bearer keys with roles, or a request from this machine."""
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -191,3 +192,44 @@ def test_a_store_that_cannot_say_who_may_call_is_a_reason_to_ask_again(folder, m
             assert response.status_code == 503
             assert response.headers["retry-after"]
             assert "db.example.com" not in response.text
+
+
+def test_who_is_refused_has_a_rate_too_and_costs_no_reads_beyond_it(tmp_path, monkeypatch):
+    folder = make_campaign(tmp_path / "autumn", "service.rate = 0.001\n")
+    _, key = add_key(folder, "read")
+    with serving(folder, client=("203.0.113.9", 1)) as service:
+        ledger, looked_up = service.worker.ledger, []
+        find = ledger.find_key
+        monkeypatch.setattr(ledger, "find_key", lambda key_id: looked_up.append(key_id) or find(key_id))
+        assert service.get("/v1/status", headers=bearer(key)).status_code == 200
+        assert service.get("/v1/status", headers=bearer(keys.new_key()[1])).status_code == 401
+        for headers in (*(bearer(keys.new_key()[1]) for _ in range(5)), {}, {"Authorization": "Basic x"}):
+            for path in ("/v1/status", "/dashboard/data"):
+                response = service.get(path, headers=headers)
+                assert response.status_code == 429
+                assert "for one address" in response.json()["detail"]
+                assert response.headers["retry-after"]
+        assert len(looked_up) == 2
+        assert "for one key" in service.get("/v1/status", headers=bearer(key)).json()["detail"], (
+            "the key has its own rate"
+        )
+
+
+def test_who_guesses_keys_does_not_shut_out_a_valid_key_from_the_same_address(tmp_path, monkeypatch):
+    folder = make_campaign(tmp_path / "autumn", "service.rate = 0.001\n")
+    _, key = add_key(folder, "read")
+    with serving(folder, client=("203.0.113.9", 1)) as service:
+        monkeypatch.setattr(service.worker.rate_limit, "_rate", 0)
+        assert service.get("/v1/status", headers=bearer(key)).status_code == 200
+        statuses = [service.get("/v1/status", headers=bearer(keys.new_key()[1])).status_code for _ in range(3)]
+        assert statuses == [401, 429, 429]
+        clock = _shared_reads.time.monotonic() + _access.REMEMBERED
+        monkeypatch.setattr(_shared_reads, "time", SimpleNamespace(monotonic=lambda: clock))
+        assert service.get("/v1/status", headers=bearer(key)).status_code == 200
+
+
+def test_valid_keys_do_not_use_up_the_rate_of_their_address(tmp_path):
+    folder = make_campaign(tmp_path / "autumn", "service.rate = 0.001\n")
+    added = [add_key(folder, "read")[1] for _ in range(3)]
+    with serving(folder, client=("203.0.113.9", 1)) as service:
+        assert {service.get("/v1/status", headers=bearer(key)).status_code for key in added} == {200}

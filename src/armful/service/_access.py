@@ -8,6 +8,7 @@ from typing import Any
 
 from armful.ledger import KeyInfo, Ledger
 from armful.service import keys
+from armful.service._limits import RateLimit
 from armful.service._problems import ProblemError
 from armful.service._shared_reads import SharedReads
 
@@ -37,10 +38,15 @@ class Access:
         Returns the current time, with a time zone.
     read : callable
         Calls a method of the ledger in a thread and returns what that returns; a store that fails is a problem.
+    rate : float
+        Requests per second from one address that are refused, or look up a key not seen before; 0 for no limit.
     """
 
-    def __init__(self, ledger: Ledger, now: Callable[[], datetime], read: Callable[..., Awaitable[Any]]) -> None:
+    def __init__(
+        self, ledger: Ledger, now: Callable[[], datetime], read: Callable[..., Awaitable[Any]], rate: float
+    ) -> None:
         self._ledger, self._now, self._read = ledger, now, read
+        self._refused = RateLimit(rate, whose="address without a valid key")
         self._found = SharedReads[tuple[KeyInfo, bytes] | None](REMEMBERED, MOST_REMEMBERED)
         self._keyless = SharedReads[bool](REMEMBERED, 1)
 
@@ -60,24 +66,30 @@ class Access:
         local : bool
             Whether a request from this machine needs no key though the campaign has keys.
         """
+        client = scope.get("client")
+        address = client[0] if client else ""
         given = headers.get(b"authorization")
-        if given is not None:
-            return await self._caller_of(given.decode("latin-1"), role)
-        if not is_local(scope, headers):
-            raise ProblemError(401, "send a key in the header Authorization: Bearer armful_...", _CHALLENGE)
-        if not local and not (self._keyless.known("keys") or await self._has_no_keys()):
-            raise ProblemError(
-                401, "the campaign has keys: send one in the header Authorization: Bearer armful_...", _CHALLENGE
-            )
+        try:
+            if given is not None:
+                return await self._caller_of(given.decode("latin-1"), role, address)
+            if not is_local(scope, headers):
+                raise ProblemError(401, "send a key in the header Authorization: Bearer armful_...", _CHALLENGE)
+            if not local and not (self._keyless.known("keys") or await self._has_no_keys()):
+                sentence = "the campaign has keys: send one in the header Authorization: Bearer armful_..."
+                raise ProblemError(401, sentence, _CHALLENGE)
+        except ProblemError as problem:
+            if problem.status in (401, 403):
+                self._refused.take(address)
+            raise
         return LOCAL
 
-    async def _caller_of(self, given: str, role: keys.Role) -> str:
+    async def _caller_of(self, given: str, role: keys.Role, address: str) -> str:
         scheme, _, key = given.partition(" ")
         key = key.strip()
         key_id = keys.key_id(key)
         if scheme.lower() != "bearer" or key_id is None:
             raise ProblemError(401, "the header Authorization must be: Bearer armful_<id>_<secret>", _CHALLENGE)
-        found = await self._find(key_id)
+        found = await self._find(key_id, address)
         if found is None or not keys.matches(key, found[1]):
             raise ProblemError(401, "the key is unknown: `armful key list` shows the keys of a campaign", _CHALLENGE)
         info = found[0]
@@ -90,12 +102,18 @@ class Access:
             raise ProblemError(403, f"this needs a key with the role {role}; {info.id} has {', '.join(info.roles)}")
         return info.id
 
-    async def _find(self, key_id: str) -> tuple[KeyInfo, bytes] | None:
+    async def _find(self, key_id: str, address: str) -> tuple[KeyInfo, bytes] | None:
         async def read() -> tuple[KeyInfo, bytes] | None:
             found: tuple[KeyInfo, bytes] | None = await self._read(self._ledger.find_key, key_id)
             return found
 
-        return await self._found.get(key_id, read)
+        if self._found.last(key_id) is not None:
+            return await self._found.get(key_id, read)
+        self._refused.take(address)  # before the store is asked, so that guessing does not keep it busy
+        try:
+            return await self._found.get(key_id, read)
+        finally:
+            self._refused.give_back(address)  # who is refused in the end is counted then
 
     async def _has_no_keys(self) -> bool:
         async def read() -> bool:

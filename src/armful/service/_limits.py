@@ -103,13 +103,15 @@ class RateLimit:
         Requests per second of one caller in this process; 0 for no limit.
     clock : callable
         Returns seconds that only grow.
+    whose : str
+        Who a caller is, for messages.
     """
 
     MOST = 10_000
     """Callers that are remembered; the one that came least recently is dropped first."""
 
-    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._clock = rate, clock
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic, *, whose: str = "key") -> None:
+        self._rate, self._clock, self._whose = rate, clock, whose
         self._size = max(1.0, rate)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
@@ -126,8 +128,12 @@ class RateLimit:
             self._buckets.popitem(last=False)
         if not allowed:
             seconds = (1 - tokens) / self._rate
-            raise ProblemError(
-                429,
-                f"at most {self._rate:g} requests a second are answered for one key: wait {seconds:.2g} seconds",
-                {"retry-after": str(max(1, math.ceil(seconds)))},
-            )
+            sentence = f"at most {self._rate:g} requests a second are answered for one {self._whose}"
+            retry = {"retry-after": str(max(1, math.ceil(seconds)))}
+            raise ProblemError(429, f"{sentence}: wait {seconds:.2g} seconds", retry)
+
+    def give_back(self, caller: str) -> None:
+        """Count a request no longer."""
+        if caller in self._buckets:
+            tokens, before = self._buckets[caller]
+            self._buckets[caller] = (min(self._size, tokens + 1), before)

@@ -31,6 +31,11 @@ class SharedReads(Generic[T]):
         known = self._found.get(key)
         return known[1] if known is not None and time.monotonic() < known[0] else None
 
+    def last(self, key: str) -> T | None:
+        """Return what was read last, however long ago; None if it is not remembered."""
+        known = self._found.get(key)
+        return None if known is None else known[1]
+
     async def get(self, key: str, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Return what `read` returns, or what it returned to another request just now."""
         known = self._found.get(key)

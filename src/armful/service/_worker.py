@@ -49,7 +49,9 @@ class Worker:
         self.limits = campaign.settings.service or ServiceSettings()
         self.now: Callable[[], datetime] = options.now or (lambda: datetime.now(UTC))
         self.metrics = Metrics()
-        self.access = Access(self.ledger, self.now, lambda query, *given: with_ledger(self.read(query, *given)))
+        self.access = Access(
+            self.ledger, self.now, lambda query, *given: with_ledger(self.read(query, *given)), self.limits.rate
+        )
         self.readiness = SharedReads[bool](READY_SECONDS, 1)
         self.rate_limit = RateLimit(self.limits.rate)
         self.candidates = CandidateReader(campaign, self.limits)
