@@ -226,9 +226,9 @@ class ServiceSettings:
     most_arms : int
         The candidates of the largest request.
     rate : float
-        Requests per second that a key may send; 0 for no limit.
+        Requests per second that a key may send, and that an address may send without a valid one; 0 for no limit.
     timeout : timedelta
-        How long a request may take to arrive.
+        How long a request may take to arrive, a set to be found, and the store to answer.
     """
 
     update_every: timedelta = timedelta(seconds=30)
