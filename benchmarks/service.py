@@ -11,6 +11,7 @@ supervisor for armful).
 
     python benchmarks/service.py            # about five minutes; needs pip install .[bench]; Linux only
     python benchmarks/service.py --quick
+    python benchmarks/service.py --keys     # every request has an idempotency key of its own, as those of armful.Client
 """
 
 import argparse
@@ -24,9 +25,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +38,8 @@ from armful import Client
 
 D, K = 20, 10
 Reader = Callable[[asyncio.StreamReader], Awaitable[bytes]]
+SWAPS = 10
+"""So many models at least are swapped in during each turn."""
 TICK = os.sysconf("SC_CLK_TCK")
 SETTINGS = """\
 name = "load"
@@ -57,8 +62,9 @@ most_arms = 20000
 
 @dataclass(frozen=True)
 class Load:
-    """What was measured at one number of connections: requests a second, latencies in ms, CPU ms of a request."""
+    """What was measured at one number of connections: requests, a second, latencies in ms, CPU ms of a request."""
 
+    n: int
     rate: float
     p50: float
     p99: float
@@ -70,8 +76,8 @@ class Load:
 
 @contextmanager
 def armful(folder: Path, *, window: str = "1 hour", update_every: str = "10 seconds") -> Iterator[tuple[int, int]]:
-    """Serve a new campaign; give process id and port."""
-    folder.mkdir()
+    """Serve a campaign, a new one if there is none; give process id and port."""
+    folder.mkdir(exist_ok=True)
     settings = SETTINGS.format(k=K, d=D, window=window, update_every=update_every)
     (folder / "campaign.toml").write_text(settings)
     with _process([sys.executable, "-m", "armful", "serve", str(folder), "--port", "0", "--no-access-log"]) as process:
@@ -194,8 +200,22 @@ def cpu_seconds(pid: int) -> float:
 # -- load ----------------------------------------------------------------------------------------------------------
 
 
-def http_requests(n: int, count: int) -> list[bytes]:
-    """Return so many requests of n candidates."""
+class Keyed(Sequence[bytes]):
+    """Requests, of which each has another idempotency key whenever it is asked for."""
+
+    def __init__(self, requests: Sequence[bytes]) -> None:
+        self._parts = [request.partition(b"\r\n") for request in requests]
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getitem__(self, i: int) -> bytes:
+        line, end, rest = self._parts[i]
+        return b"".join([line, end, b"idempotency-key: ", uuid.uuid4().hex.encode(), end, rest])
+
+
+def http_requests(n: int, count: int, *, keys: bool = False) -> Sequence[bytes]:
+    """Return so many requests of n candidates; keys: with idempotency keys."""
     rng = np.random.default_rng(n)
     requests = []
     for _ in range(count):
@@ -204,7 +224,7 @@ def http_requests(n: int, count: int) -> list[bytes]:
         body = json.dumps({"candidates": candidates}, separators=(",", ":")).encode()
         head = ["POST /v1/decisions HTTP/1.1", "host: 127.0.0.1", "content-type: application/json"]
         requests.append("\r\n".join([*head, f"content-length: {len(body)}", "", ""]).encode() + body)
-    return requests
+    return Keyed(requests) if keys else requests
 
 
 def vw_requests(n: int, count: int, *, slots: bool) -> list[bytes]:
@@ -234,15 +254,30 @@ async def _read_vw(reader: asyncio.StreamReader) -> bytes:
     return await reader.readuntil(b"\n\n")
 
 
-async def _load(port: int, requests: list[bytes], connections: int, total: int, read: Reader) -> list[float]:
+@dataclass
+class Versions:
+    """Reads decisions, and keeps which models made them."""
+
+    seen: set[bytes] = field(default_factory=set)
+
+    async def read(self, reader: asyncio.StreamReader) -> bytes:
+        body = await _read_http(reader)
+        self.seen.add(re.search(rb'"model_version":(\w+)', body)[1])
+        return body
+
+
+async def _load(
+    port: int, requests: Sequence[bytes], connections: int, numbers: Iterable[int], read: Reader
+) -> list[float]:
     times: list[float] = []
-    left = iter(range(total))
+    left = iter(numbers)
 
     async def one() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**24)
         for i in left:
+            request = requests[i % len(requests)]
             begin = time.perf_counter()
-            writer.write(requests[i % len(requests)])
+            writer.write(request)
             await writer.drain()
             await read(reader)
             times.append(time.perf_counter() - begin)
@@ -252,20 +287,24 @@ async def _load(port: int, requests: list[bytes], connections: int, total: int, 
     return times
 
 
-def load(server: tuple[int, int], requests: list[bytes], connections: int, total: int, read: Reader) -> Load:
-    """Send so many requests over so many connections, and measure."""
+def load(
+    server: tuple[int, int], requests: Sequence[bytes], connections: int, total: int | Iterable[int], read: Reader
+) -> Load:
+    """Send so many requests over so many connections, or one for each of some numbers, and measure."""
     pid, port = server
     cpu, begin = cpu_seconds(pid), time.perf_counter()
-    times = asyncio.run(_load(port, requests, connections, total, read))
+    numbers = range(total) if isinstance(total, int) else total
+    times = asyncio.run(_load(port, requests, connections, numbers, read))
     seconds, cpu = time.perf_counter() - begin, cpu_seconds(pid) - cpu
     p50, p99 = np.percentile(np.array(times) * 1e3, [50, 99])
-    return Load(rate=total / seconds, p50=float(p50), p99=float(p99), cpu=cpu / total * 1e3)
+    n = len(times)
+    return Load(n=n, rate=n / seconds, p50=float(p50), p99=float(p99), cpu=cpu / n * 1e3)
 
 
 # -- the tables ----------------------------------------------------------------------------------------------------
 
 
-def compare_cpu(folder: Path, repeats: int) -> None:
+def compare_cpu(folder: Path, repeats: int, *, keys: bool) -> None:
     print(
         "\nCPU of one request: armful (durable decisions) beside the others, 16 connections, medians of",
         repeats,
@@ -281,7 +320,8 @@ def compare_cpu(folder: Path, repeats: int) -> None:
     ):
         teach(ours)
         for n, total in ((100, 1500), (1000, 200), (10_000, 24)):
-            bodies, texts, slates = http_requests(n, 20), vw_requests(n, 20, slots=False), vw_requests(n, 4, slots=True)
+            bodies = http_requests(n, 20, keys=keys)
+            texts, slates = vw_requests(n, 20, slots=False), vw_requests(n, 4, slots=True)
             for server in (ours, theirs):
                 load(server, bodies, 4, max(total // 10, 8), _read_http)
             cpu: dict[str, list[float]] = {"ours": [], "bare": [], "one": [], "slate": []}
@@ -299,14 +339,14 @@ def compare_cpu(folder: Path, repeats: int) -> None:
             )
 
 
-def show_load(folder: Path, factor: float) -> None:
+def show_load(folder: Path, factor: float, *, keys: bool) -> None:
     print("\narmful under load (durable decisions) beside the bare application: requests a second, p50 / p99 in ms")
     print("| candidates | connections | armful | bare | p50 / p99 armful | p50 / p99 bare | rate armful / bare |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     with armful(folder / "load") as ours, bare() as theirs:
         teach(ours)
         for n, total in ((100, 2000), (1000, 300), (10_000, 40)):
-            bodies = http_requests(n, 20)
+            bodies = http_requests(n, 20, keys=keys)
             for connections in (1, 4, 16, 64):
                 count = max(int(total * factor), connections)
                 a, b = (
@@ -320,29 +360,42 @@ def show_load(folder: Path, factor: float) -> None:
                 )
 
 
-def show_swaps(folder: Path, factor: float) -> None:
+def show_swaps(folder: Path, turns: int, *, keys: bool) -> None:
     """Compare latencies while models are swapped every second with those of a service that is not updated meanwhile."""
-    print("\nLatency in ms while a model is folded and swapped every second; 100 candidates, 4 connections")
-    print("| turn | quiet p50 / p99 | swapping p50 / p99 | ratio of p99 |")
-    print("| --- | --- | --- | --- |")
-    bodies, total, ratios = http_requests(100, 50), int(3000 * factor), []
+    print("\nLatency in ms while a model is folded and swapped every second; 100 candidates, 16 connections")
+    print("| turn | requests | swaps | quiet p50 / p99 | swapping p50 / p99 | ratio of p99 |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    bodies, ratios = http_requests(100, 50, keys=keys), []
+    with armful(folder / "quiet", update_every="1 second") as quiet:
+        teach(quiet)  # a model that has learned nothing gives all arms the same score, and ties take longer
     with (
         armful(folder / "quiet", update_every="1 hour") as quiet,
         armful(folder / "swapping", window="1 second", update_every="1 second") as swapping,
     ):
-        for turn in range(5):
-            a, b = (load(server, bodies, 4, total, _read_http) for server in (quiet, swapping))
+        for turn in range(turns):
+            versions = Versions()
+            b = load(swapping, bodies, 16, _until_swapped(versions), versions.read)
+            a = load(quiet, bodies, 16, b.n, Versions().read)
             ratios.append(b.p99 / a.p99)
-            print(
-                f"| {turn + 1} | {a.p50:.1f} / {a.p99:.1f} | {b.p50:.1f} / {b.p99:.1f} | {ratios[-1]:.2f} |", flush=True
-            )
+            latencies = f"{a.p50:.1f} / {a.p99:.1f} | {b.p50:.1f} / {b.p99:.1f}"
+            print(f"| {turn + 1} | {b.n:,} | {len(versions.seen) - 1} | {latencies} | {ratios[-1]:.2f} |", flush=True)
     print(f"median ratio of p99: {np.median(ratios):.2f}")
+
+
+def _until_swapped(versions: Versions) -> Iterator[int]:
+    """Count until enough models have been swapped in; raise RuntimeError if that takes minutes."""
+    deadline = time.monotonic() + 600
+    for i in takewhile(lambda _: len(versions.seen) <= SWAPS, count()):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{len(versions.seen) - 1} models were swapped in within ten minutes")
+        yield i
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer requests")
     parser.add_argument("--only", choices=["cpu", "load", "swaps"], help="one of the tables")
+    parser.add_argument("--keys", action="store_true", help="give each request an idempotency key of its own")
     parser.add_argument("--bare", type=int, metavar="PORT", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.bare:
@@ -351,11 +404,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if arguments.only in (None, "cpu"):
-            compare_cpu(folder, repeats=3 if arguments.quick else 7)
+            compare_cpu(folder, repeats=3 if arguments.quick else 7, keys=arguments.keys)
         if arguments.only in (None, "load"):
-            show_load(folder, 0.25 if arguments.quick else 1.0)
+            show_load(folder, 0.25 if arguments.quick else 1.0, keys=arguments.keys)
         if arguments.only in (None, "swaps"):
-            show_swaps(folder, 0.25 if arguments.quick else 1.0)
+            show_swaps(folder, turns=2 if arguments.quick else 5, keys=arguments.keys)
 
 
 if __name__ == "__main__":
