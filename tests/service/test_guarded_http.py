@@ -8,7 +8,7 @@ import time
 import pytest
 import uvicorn
 
-from armful.service import _server
+from armful.service import _guarded_http
 from tests.service.supervised import App
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -34,7 +34,8 @@ def loop():
 
 @pytest.fixture
 def server(tmp_path, loop):
-    options = {"loop": loop, "http": _server.GuardedProtocol, "ws": "none", "log_config": None, "access_log": False}
+    http = _guarded_http.GuardedProtocol
+    options = {"loop": loop, "http": http, "ws": "none", "log_config": None, "access_log": False}
     return uvicorn.Server(uvicorn.Config(Large(tmp_path), **options))
 
 
@@ -60,12 +61,12 @@ def connect(server):
 
 @pytest.fixture
 def soon(monkeypatch):
-    monkeypatch.setattr(_server, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(_guarded_http, "HEAD_SECONDS", 0.1)
 
 
 @pytest.fixture
 def never(monkeypatch):
-    monkeypatch.setattr(_server, "HEAD_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(_guarded_http, "HEAD_SECONDS", PATIENCE_SECONDS)
 
 
 def rest(connection):
@@ -117,7 +118,7 @@ def test_the_second_head_of_a_connection_has_a_limit_too(never, connect, monkeyp
     connection = connect()
     connection.sendall(REQUEST)
     assert answer(connection).startswith(b"HTTP/1.1 200")
-    monkeypatch.setattr(_server, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(_guarded_http, "HEAD_SECONDS", 0.1)
     connection.sendall(sent)
     assert rest(connection) == b""
 
@@ -137,10 +138,10 @@ def test_a_connection_between_requests_and_a_request_at_work_are_left_alone(soon
 def test_a_head_without_end_is_not_kept_in_memory(never, connect):
     connection = connect()
     connection.sendall(REQUEST[:-2])
-    assert is_closed_while(connection, b"x: " + b"y" * 995 + b"\r\n", times=_server.LARGEST_HEAD, pause=0)
+    assert is_closed_while(connection, b"x: " + b"y" * 995 + b"\r\n", times=_guarded_http.LARGEST_HEAD, pause=0)
 
 
-@pytest.mark.parametrize("beyond", [1, _server.DISCARDED_HEAD // 2])
+@pytest.mark.parametrize("beyond", [1, _guarded_http.DISCARDED_HEAD // 2])
 @pytest.mark.parametrize("before", [b"", REQUEST])
 def test_a_head_that_is_too_large_is_a_problem(connect, before, beyond):
     connection = connect()
@@ -148,13 +149,13 @@ def test_a_head_that_is_too_large_is_a_problem(connect, before, beyond):
         connection.sendall(before)
         answer(connection)
     begin = b"GET / HTTP/1.1\r\nhost: x\r\nx: "
-    connection.sendall(begin + b"y" * (_server.LARGEST_HEAD + beyond - len(begin)))
-    assert str(_server.LARGEST_HEAD) in problem_of(rest(connection), 431)
+    connection.sendall(begin + b"y" * (_guarded_http.LARGEST_HEAD + beyond - len(begin)))
+    assert str(_guarded_http.LARGEST_HEAD) in problem_of(rest(connection), 431)
 
 
 def test_a_head_that_is_too_large_is_closed_though_its_client_is_not(soon, connect, server):
     connection = connect()
-    connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nx: " + b"y" * _server.LARGEST_HEAD)
+    connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nx: " + b"y" * _guarded_http.LARGEST_HEAD)
     problem_of(rest(connection), 431)
     assert comes(lambda: not server.server_state.connections)
 
@@ -181,7 +182,7 @@ def test_what_is_no_http_is_a_problem(connect, tmp_path, before, sent):
     assert "HTTP/1.1" in problem_of(received, 400)
 
 
-@pytest.mark.parametrize("sent", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"y" * _server.LARGEST_HEAD])
+@pytest.mark.parametrize("sent", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"y" * _guarded_http.LARGEST_HEAD])
 def test_no_problem_is_taken_for_the_answer_to_the_request_before(connect, tmp_path, sent):
     connection = connect()
     connection.sendall(REQUEST.replace(b"/", b"/slow", 1))
@@ -209,7 +210,7 @@ LARGE = 32 * 2**20
 @pytest.mark.parametrize("loop", ["auto", "asyncio"])
 @pytest.mark.parametrize("version", [b"1.1", b"1.0"])
 def test_a_client_that_does_not_read_its_answer_is_closed(connect, server, monkeypatch, version):
-    monkeypatch.setattr(_server, "DRAIN_SECONDS", 0.1)
+    monkeypatch.setattr(_guarded_http, "DRAIN_SECONDS", 0.1)
     connection = connect()
     connection.sendall(b"GET /%d HTTP/%s\r\nhost: x\r\n\r\n" % (LARGE, version))
     connection.recv(1)
@@ -221,8 +222,8 @@ def test_a_client_that_does_not_read_its_answer_is_closed(connect, server, monke
 @pytest.mark.parametrize("version", [b"1.1", b"1.0"])
 def test_a_connection_that_closes_does_not_wait_for_its_client_to_read(connect, server, monkeypatch, version):
     """Also where so little is left that writing was never paused."""
-    monkeypatch.setattr(_server, "DRAIN_SECONDS", 0.1)
-    monkeypatch.setattr(_server.GuardedProtocol, "pause_writing", lambda _: None)
+    monkeypatch.setattr(_guarded_http, "DRAIN_SECONDS", 0.1)
+    monkeypatch.setattr(_guarded_http.GuardedProtocol, "pause_writing", lambda _: None)
     server.config.timeout_keep_alive = 0.1
     connection = connect()
     connection.sendall(b"GET /%d HTTP/%s\r\nhost: x\r\n\r\n" % (LARGE, version))
@@ -251,12 +252,12 @@ class Buffer:
 
 
 def test_a_client_that_reads_slowly_is_left_alone():
-    buffer = Buffer(10 * _server.LEAST_DRAINED + 5)
-    protocol = object.__new__(_server.GuardedProtocol)
+    buffer = Buffer(10 * _guarded_http.LEAST_DRAINED + 5)
+    protocol = object.__new__(_guarded_http.GuardedProtocol)
     protocol.loop = protocol.transport = buffer
     protocol._watch_draining()
     for _ in range(10):
-        buffer.size -= _server.LEAST_DRAINED
+        buffer.size -= _guarded_http.LEAST_DRAINED
         buffer.timers.pop()()
         assert not buffer.is_aborted
     (check,) = buffer.timers
@@ -267,7 +268,7 @@ def test_a_client_that_reads_slowly_is_left_alone():
 
 def test_a_large_body_is_no_head(never, connect):
     connection = connect()
-    body = b"x" * (4 * _server.LARGEST_HEAD)
+    body = b"x" * (4 * _guarded_http.LARGEST_HEAD)
     connection.sendall(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
     assert answer(connection).startswith(b"HTTP/1.1 200")
 
@@ -293,7 +294,7 @@ def test_a_request_without_one_host_is_refused(connect, hosts):
 
 
 def test_connections_beyond_the_limit_are_refused_and_the_others_are_not(never, connect, monkeypatch):
-    monkeypatch.setattr(_server, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(_guarded_http, "MOST_CONNECTIONS", 2)
     first, second = connect(), connect()
     for connection in (first, second):
         connection.sendall(REQUEST)
