@@ -300,7 +300,8 @@ def test_gauges_are_refreshed_without_being_asked_for(tmp_path):
             time.sleep(0.01)
 
 
-def test_requests_that_wait_for_the_store_are_counted_while_they_wait(folder, monkeypatch):
+def test_requests_that_wait_for_the_store_are_counted_while_they_wait(tmp_path, monkeypatch):
+    folder = make_campaign(tmp_path / "autumn", 'service.timeout = "10 minutes"\n')
     with serving(folder) as service:
         worker, over = service.worker, threading.Event()
         plain = type(worker.ledger).add_group
@@ -318,6 +319,7 @@ def test_requests_that_wait_for_the_store_are_counted_while_they_wait(folder, mo
             deadline = time.monotonic() + 120
             while len(worker._waiting) < 3:
                 assert time.monotonic() < deadline
+                time.sleep(0.01)
             assert waiting() == 3
             service.run(give_up())
             assert [work.result(120).status_code for work in works] == [503] * 3

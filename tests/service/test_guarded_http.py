@@ -59,14 +59,15 @@ def connect(server):
     thread.join()
 
 
-@pytest.fixture
-def soon(monkeypatch):
-    monkeypatch.setattr(_guarded_http, "HEAD_SECONDS", 0.1)
-
-
-@pytest.fixture
-def never(monkeypatch):
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A machine that is busy may take long to read what was sent."""
     monkeypatch.setattr(_guarded_http, "HEAD_SECONDS", PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def soon(patient, monkeypatch):
+    monkeypatch.setattr(_guarded_http, "HEAD_SECONDS", 0.1)
 
 
 def rest(connection):
@@ -114,7 +115,7 @@ def test_a_head_that_trickles_closes_the_connection(soon, connect):
 
 
 @pytest.mark.parametrize("sent", [REQUEST[:-2], b"G", b"\r\n"])
-def test_the_second_head_of_a_connection_has_a_limit_too(never, connect, monkeypatch, sent):
+def test_the_second_head_of_a_connection_has_a_limit_too(connect, monkeypatch, sent):
     connection = connect()
     connection.sendall(REQUEST)
     assert answer(connection).startswith(b"HTTP/1.1 200")
@@ -123,19 +124,22 @@ def test_the_second_head_of_a_connection_has_a_limit_too(never, connect, monkeyp
     assert rest(connection) == b""
 
 
-def test_a_connection_between_requests_and_a_request_at_work_are_left_alone(soon, connect, tmp_path):
-    idle, slow, stalled = connect(), connect(), connect()
+def test_a_connection_between_requests_and_a_request_at_work_are_left_alone(connect, server, tmp_path, monkeypatch):
+    idle, slow = connect(), connect()
     idle.sendall(REQUEST)
     assert answer(idle).startswith(b"HTTP/1.1 200")
     slow.sendall(REQUEST.replace(b"/", b"/slow", 1))
-    assert rest(stalled) == b"", "the limit has passed"
+    assert comes((tmp_path / "slow-began").exists)
+    assert [protocol._timer for protocol in server.server_state.connections] == [None, None]
+    monkeypatch.setattr(_guarded_http, "HEAD_SECONDS", 0.1)
+    assert rest(connect()) == b"", "the limit has passed"
     idle.sendall(REQUEST)
     assert answer(idle).startswith(b"HTTP/1.1 200")
     (tmp_path / "go-on").touch()
     assert answer(slow).startswith(b"HTTP/1.1 200")
 
 
-def test_a_head_without_end_is_not_kept_in_memory(never, connect):
+def test_a_head_without_end_is_not_kept_in_memory(connect):
     connection = connect()
     connection.sendall(REQUEST[:-2])
     assert is_closed_while(connection, b"x: " + b"y" * 995 + b"\r\n", times=_guarded_http.LARGEST_HEAD, pause=0)
@@ -153,10 +157,13 @@ def test_a_head_that_is_too_large_is_a_problem(connect, before, beyond):
     assert str(_guarded_http.LARGEST_HEAD) in problem_of(rest(connection), 431)
 
 
-def test_a_head_that_is_too_large_is_closed_though_its_client_is_not(soon, connect, server):
+def test_a_head_that_is_too_large_is_closed_though_its_client_is_not(connect, server):
     connection = connect()
     connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nx: " + b"y" * _guarded_http.LARGEST_HEAD)
     problem_of(rest(connection), 431)
+    (protocol,) = server.server_state.connections
+    assert protocol._timer is not None
+    protocol.loop.call_soon_threadsafe(protocol._give_up)  # its time is over
     assert comes(lambda: not server.server_state.connections)
 
 
@@ -266,7 +273,7 @@ def test_a_client_that_reads_slowly_is_left_alone():
     assert buffer.is_aborted, "so little is left that all of it should have been read"
 
 
-def test_a_large_body_is_no_head(never, connect):
+def test_a_large_body_is_no_head(connect):
     connection = connect()
     body = b"x" * (4 * _guarded_http.LARGEST_HEAD)
     connection.sendall(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
@@ -293,7 +300,7 @@ def test_a_request_without_one_host_is_refused(connect, hosts):
         assert answer(other).startswith(b"HTTP/1.1 200")
 
 
-def test_connections_beyond_the_limit_are_refused_and_the_others_are_not(never, connect, monkeypatch):
+def test_connections_beyond_the_limit_are_refused_and_the_others_are_not(connect, monkeypatch):
     monkeypatch.setattr(_guarded_http, "MOST_CONNECTIONS", 2)
     first, second = connect(), connect()
     for connection in (first, second):
