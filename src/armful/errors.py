@@ -40,6 +40,8 @@ class SettingsError(ValueError):
 
     Attributes
     ----------
+    where : str
+        The file with the mistakes.
     problems : list of str
         One sentence for each mistake, with its line.
     """
@@ -47,7 +49,12 @@ class SettingsError(ValueError):
     def __init__(self, where: str, problems: list[str]) -> None:
         count = f"{len(problems)} mistake{'' if len(problems) == 1 else 's'}"
         super().__init__("\n".join([f"{where} has {count}:", *(f"  {problem}" for problem in problems)]))
+        self.where = where
         self.problems = problems
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let the error be pickled: by default exceptions are made anew from their message alone."""
+        return type(self), (self.where, self.problems)
 
 
 class ServiceError(RuntimeError):

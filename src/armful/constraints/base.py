@@ -1,7 +1,7 @@
 """What a constraint is: a base class with a default for everything that is optional."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -265,6 +265,10 @@ class UnmetRestriction(InfeasibleError):
     def __init__(self, constraint: Constraint, before: str, arms: IntArray, after: str) -> None:
         super().__init__(f"{before} {arm_name(constraint, int(arms[0]))} {after}".lstrip())
         self._parts = before, arms, after
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let the sentence cross processes, where nobody knows another name."""
+        return InfeasibleError, self.args
 
     def named_by(self, constraint: Constraint) -> "UnmetRestriction":
         """Return the same error with the name that another constraint has for the arm."""
