@@ -71,7 +71,7 @@ def test_a_read_that_fails_is_not_remembered():
     asyncio.run(main())
 
 
-def test_an_old_answer_is_read_again_and_few_are_remembered():
+def test_an_old_answer_is_read_again():
     async def main():
         n_reads = 0
 
@@ -83,10 +83,19 @@ def test_an_old_answer_is_read_again_and_few_are_remembered():
         for _ in range(3):
             await at_once.get("a", read)
         assert n_reads == 3
-        few = SharedReads(1000.0, 2)
-        for key in "abcabc":
+
+    asyncio.run(main())
+
+
+def test_with_too_many_answers_the_one_read_longest_ago_is_forgotten():
+    async def main():
+        async def read():
+            return "found"
+
+        few = SharedReads(0.0, 2)
+        for key in "abacadae":  # others come and go beside one that is asked for again and again
             await few.get(key, read)
-        assert len(few._found) <= 2
+        assert [key for key in "abcde" if few.last(key) is not None] == ["a", "e"]
 
     asyncio.run(main())
 

@@ -18,7 +18,7 @@ class SharedReads(Generic[T]):
     seconds : float
         How long an answer holds, from the moment at which its read began.
     most : int
-        How many answers are remembered; with one more, all are forgotten.
+        How many answers are remembered; with one more, the one that was read longest ago is forgotten.
     """
 
     def __init__(self, seconds: float, most: int) -> None:
@@ -51,8 +51,9 @@ class SharedReads(Generic[T]):
     async def _remembered(self, key: str, read: Awaitable[T]) -> T:
         until = time.monotonic() + self._seconds
         found = await read
+        self._found.pop(key, None)  # to the end: they are in the order in which they were read
         if len(self._found) >= self._most:
-            self._found.clear()
+            del self._found[next(iter(self._found))]
         self._found[key] = until, found
         return found
 
