@@ -65,6 +65,9 @@ def main() -> int:
         else:
             kernels[kernel] = used
     sys.stdout.flush()
+    if not kernels:
+        print("no kernel can be played here: nothing was tested")
+        return 1
     failed = [run(kernel, threads) for kernel in kernels for threads in options.threads]
     return int(any(failed))
 
