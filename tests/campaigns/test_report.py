@@ -443,6 +443,25 @@ def test_the_verdict_believes_the_interval_for_many_looks(data, ends, words):
     assert words in verdict(replace(data, lift=lift_with(*ends)))
 
 
+@pytest.mark.parametrize(
+    ("findings", "value", "note"),
+    [
+        ([Finding(name="cap", level="fine", sentence="", checked=False)], "\u2013", "too few outcomes yet"),
+        ([Finding(name="cap", level="fine", sentence="")], "fine", "nothing to repair"),
+        ([Finding(name="cap", level="look", sentence="")], "1", "to look at, see below"),
+        (
+            [Finding(name=name, level="fine", sentence="", checked=name == "cap") for name in ("cap", "drift")],
+            "fine",
+            "1 of 2 checked",
+        ),
+    ],
+)
+def test_the_audit_is_fine_only_as_far_as_it_was_checked(data, findings, value, note):
+    texts = Page(document(replace(data, findings=tuple(findings)), "plotly")).texts
+    at = texts.index("audit")
+    assert texts[at : at + 3] == ["audit", value, note]
+
+
 def test_a_campaign_without_outcomes_has_a_report(campaign):
     nobody = np.zeros(250, dtype=bool)
     data = data_of(campaign, records=[opened(campaign.records[0], nobody)])

@@ -43,6 +43,7 @@ class MadeSource:
         self.now = now or datetime.now(UTC)
         self.points, self.n_open, self.version, self.reads = points, n_open, 41, 0
         self.trouble: str | Exception = ""
+        self.audit_levels = [level for level, *_ in AUDIT]
         self._lock = threading.Lock()
 
     def campaigns(self) -> list[dict[str, str]]:
@@ -62,7 +63,9 @@ class MadeSource:
     def data(self, campaign: str) -> dict[str, Any]:
         with self._lock:
             self.reads += 1
-            return made_data(campaign, points=self.points, n_open=self.n_open, version=self.version, now=self.now)
+            made = made_data(campaign, points=self.points, n_open=self.n_open, version=self.version, now=self.now)
+            audit = [{**each, "level": level} for each, level in zip(made["audit"], self.audit_levels, strict=True)]
+            return {**made, "audit": audit}
 
 
 def made_data(

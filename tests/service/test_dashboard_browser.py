@@ -383,6 +383,23 @@ def test_a_campaign_without_any_reward_yet_says_so(browser, serve):
         page.wait_for_selector("#exploration-plot .scatterlayer .trace")
 
 
+@pytest.mark.parametrize(
+    ("levels", "value", "note"),
+    [
+        (["open"] * 5, "\u2013", "too few outcomes yet"),
+        (["ok"] * 4 + ["open"], "Fine", "4 of 5 checked"),
+        (["ok"] * 5, "Fine", "nothing to repair"),
+        (["open"] * 3 + ["warning", "problem"], "2", "to look at, below"),
+    ],
+)
+def test_the_audit_is_fine_only_as_far_as_it_was_checked(browser, serve, levels, value, note):
+    server = serve()
+    server.source.audit_levels = levels
+    with open_page(browser, server.url) as page:
+        expect(tile(page, "Audit")).to_have_text(value)
+        expect(tile(page, "Audit").locator("xpath=following-sibling::span")).to_have_text(note)
+
+
 def test_the_page_of_the_interface_shows_every_route_with_a_command_to_copy(browser, serve):
     described = json.loads(document("front-page"))
     server = serve(openapi=described)

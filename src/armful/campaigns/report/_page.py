@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -112,7 +113,6 @@ def _tiles(data: ReportData) -> list[tuple[str, str, str]]:
     contacts = sum(each.n_chosen + each.n_holdout for each in data.rounds)
     waiting = sum(each.outstanding for each in data.rounds)
     relative, last = data.lift.relative, data.rounds[-1] if data.rounds else None
-    n_bad = sum(each.level != "fine" for each in data.findings)
     tiles = [
         ("lift per contact", NONE if relative is None else f"{100 * relative:+.0f} %", "against the holdout"),
         ("rounds", str(len(data.rounds)), f"{n_closed} closed"),
@@ -120,8 +120,19 @@ def _tiles(data: ReportData) -> list[tuple[str, str, str]]:
     ]
     if last is not None and math.isfinite(last.exploring):
         tiles.append(("exploration", percent(last.exploring), "of the chosen in the last round"))
-    tiles.append(("audit", str(n_bad), "to look at, see below") if n_bad else ("audit", "fine", "nothing to repair"))
+    tiles.append(("audit", *_verdict_of_audit(data.findings)))
     return tiles
+
+
+def _verdict_of_audit(findings: Sequence[Finding]) -> tuple[str, str]:
+    """Return the audit as a value and a note; what could not be checked yet is not called fine."""
+    n_bad = sum(each.level != "fine" for each in findings)
+    checked = sum(each.checked for each in findings)
+    if n_bad:
+        return str(n_bad), "to look at, see below"
+    if not checked:
+        return NONE, "too few outcomes yet"
+    return "fine", "nothing to repair" if checked == len(findings) else f"{checked} of {len(findings)} checked"
 
 
 def _navigation(found: list[Section]) -> str:

@@ -56,7 +56,6 @@ const makeTile = ({ title }) => element("div", {}, element("dt", {}, title), ele
 
 function tilesOf(data, now) {
   const { lift, model, series } = data;
-  const bad = (data.audit ?? []).filter((each) => each.level === "warning" || each.level === "problem").length;
   const last = series.findLast((each) => (each.exploring ?? null) !== null);
   const share = lift && (lift.relative ?? null) !== null;
   const tiles = [];
@@ -70,8 +69,17 @@ function tilesOf(data, now) {
   tiles.push({ title: "Rewards", value: count(data.rewards), note: `${count(data.outstanding)} outstanding` });
   if (last) tiles.push({ title: "Exploration", value: percent(last.exploring), note: data.kind === "campaign" ? "of the last round" : "of the arms chosen last" });
   if (model) tiles.push(modelTile(model, now));
-  tiles.push(bad ? { title: "Audit", value: String(bad), note: "to look at, below", level: "warning" } : { title: "Audit", value: "Fine", note: "nothing to repair" });
+  tiles.push({ title: "Audit", ...verdictOf(data.audit ?? []) });
   return tiles;
+}
+
+// What could not be checked yet is not called fine.
+function verdictOf(findings) {
+  const bad = findings.filter((each) => each.level === "warning" || each.level === "problem").length;
+  const checked = findings.filter((each) => each.level !== "open").length;
+  if (bad) return { value: String(bad), note: "to look at, below", level: "warning" };
+  if (!checked) return { value: NONE, note: "too few outcomes yet" };
+  return { value: "Fine", note: checked < findings.length ? `${checked} of ${findings.length} checked` : "nothing to repair" };
 }
 
 const age = (iso, now) => (iso ? (now - Date.parse(iso)) / 1000 : null);
