@@ -72,9 +72,9 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refuse_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP."""
+        """Answer what is not HTTP."""
         if self._is_its_turn():
-            problem = ProblemError(400, "this is no HTTP: send a request in HTTP/1.1", {"connection": "close"})
+            problem = ProblemError(400, "this is not HTTP: send a request in HTTP/1.1", {"connection": "close"})
             self.transport.write(_answer_of(problem))
         self.transport.close()
 

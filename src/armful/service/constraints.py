@@ -20,7 +20,7 @@ from armful.service._quota_requests import QuotaRequest, requested_quotas
 GroupsOf = Callable[[str], Sequence[str]]
 CostsOf = Callable[[str], Sequence[float]]
 SOLVES = 8
-"""Each integer program has this part of a request's time: for one decision some of them are solved one by one."""
+"""The time of a request is divided by this: one decision may need several integer programs, one after the other."""
 
 
 class ConstraintRequest(Protocol):

@@ -142,5 +142,5 @@ def _service(guess: ServiceGuess) -> list[str]:
         line('largest_body = "8 MiB"', "of a request"),
         line("most_arms = 10_000", "candidates in a request, and registered arms"),
         line("rate = 0.0", "requests per second and key; 0.0 for no limit"),
-        line('timeout = "10 seconds"', "how long a request may take to arrive"),
+        line('timeout = "10 seconds"', "how long a request may take to arrive, and a set to be found"),
     ]

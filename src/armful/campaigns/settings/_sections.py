@@ -228,7 +228,7 @@ class ServiceSettings:
     rate : float
         Requests per second that a key may send, and that an address may send without a valid one; 0 for no limit.
     timeout : timedelta
-        How long a request may take to arrive, a set to be found, and the store to answer.
+        How long each of these may take: a request to arrive, a set to be found, the store to answer.
     """
 
     update_every: timedelta = timedelta(seconds=30)
