@@ -11,6 +11,30 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
+class NotFiniteError(ValueError):
+    """A number is NaN or infinite, in a row of arms that a caller may know by a name.
+
+    Examples
+    --------
+    >>> error = NotFiniteError("rewards must be finite, got nan", 3)
+    >>> print(error)
+    rewards must be finite, got nan in row 3
+    >>> print(error.named("home -> park"))
+    rewards must be finite, got nan in row 3, home -> park
+    """
+
+    def __init__(self, before: str, row: int, after: str = "", arm: str = "") -> None:
+        super().__init__(before, row, after, arm)
+        self.before, self.row, self.after, self.arm = before, row, after, arm
+
+    def __str__(self) -> str:
+        return f"{self.before} in row {self.row}{f', {self.arm}' if self.arm else ''}{self.after}"
+
+    def named(self, arm: str | None) -> "NotFiniteError":
+        """Return the error with the name of the arm in this row, if it has one."""
+        return NotFiniteError(self.before, self.row, self.after, arm or self.arm)
+
+
 def positive(name: str, value: float, hint: str = "1.0 is a usual start") -> float:
     """Return a positive finite number."""
     number = _number(name, value)
@@ -117,7 +141,7 @@ def caps(values: ArrayLike, n_arms: int) -> FloatArray:
     array = vector("caps", values, n_arms, finite=False)
     if not all_finite(array):
         for row in np.flatnonzero(np.isnan(array) | (array == -np.inf)).tolist():
-            raise ValueError(f"caps must be numbers, infinity for no cap, got {array[row]} in row {row}")
+            raise NotFiniteError(f"caps must be numbers, infinity for no cap, got {array[row]}", row)
     return array
 
 
@@ -202,9 +226,11 @@ def refuse_not_finite(name: str, array: NDArray[np.floating[Any]], first_row: in
     """Raise if a number is NaN or infinite, and name its row; rows are counted from `first_row`."""
     if all_finite(array):
         return
-    where = np.argwhere(~np.isfinite(array))[0]
-    position = f"row {first_row + where[0]}" if array.ndim <= 2 else f"index {tuple(int(i) for i in where)}"
-    raise ValueError(f"{name} must be finite, got {array[tuple(where)]} in {position}")
+    where = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
+    refusal = f"{name} must be finite, got {array[where]}"
+    if array.ndim > 2:
+        raise ValueError(f"{refusal} in index {where}")
+    raise NotFiniteError(refusal, first_row + where[0])
 
 
 def _number(name: str, value: Any) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from armful.checks import FloatArray, IntArray
+from armful.checks import FloatArray, IntArray, NotFiniteError
 from armful.constraints._checks import NO_ARMS, check_indices, check_scores
 from armful.constraints._incremental import Growth
 from armful.constraints._ranks import Ranks
@@ -166,7 +166,10 @@ class Constraint(Value):
         InfeasibleError
             If no allowed set has all of the one and none of the other.
         """
-        values = check_scores(scores)
+        try:
+            values = check_scores(scores)
+        except NotFiniteError as error:
+            raise error.named(name_if_any(self, error.row)) from None
         self.check_n_arms(values.size)
         return self._solve(values, as_generator(rng), *self._restrictions(required, excluded, values.size), X)
 
@@ -297,3 +300,12 @@ def arm_name(constraint: Constraint, arm: int) -> str:
     """Return what an arm is called in an error: by its name, else by its number."""
     names = constraint.arm_names(np.array([arm], dtype=np.int64))
     return f"arm {arm}" if names is None else names[0]
+
+
+def name_if_any(constraint: Constraint, arm: int) -> str | None:
+    """Return the name of an arm, or None if it has none, or the constraint is for fewer arms."""
+    try:
+        names = constraint.arm_names(np.array([arm], dtype=np.int64))
+    except ValueError:
+        return None
+    return None if names is None else names[0]

@@ -13,7 +13,7 @@ from armful import checks
 from armful.arms import Arms
 from armful.checks import FloatArray, IntArray
 from armful.cluster._arms import ClusterArms
-from armful.constraints.base import Constraint
+from armful.constraints.base import Constraint, name_if_any
 from armful.constraints.ranked import RankedConstraint
 from armful.constraints.restricted import on_table
 from armful.constraints.selection import Selection
@@ -80,7 +80,9 @@ def choice_of(problem: Problem, picked: Selection, ids: NDArray[Any] | None = No
     """Return a set that solves a problem as a choice."""
     i, arms = picked.indices, problem.arms
     find_problem = partial(_kept_problem, problem)
-    return _choice(picked, arms.rows(i), ids, problem.scores.at(i), find_problem, of_costs=arms.only_costs)
+    return _choice(
+        picked, arms.rows(i), ids, problem.scores.at(i), find_problem, problem.constraint, of_costs=arms.only_costs
+    )
 
 
 def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:
@@ -98,7 +100,7 @@ def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint,
         if cache is not None:
             cache.set_chosen(i, features)
     policy._warnings_once.chosen_from(rows.n_arms, lambda some: rows.sample_rows(some.size), stacklevel=4)
-    return _choice(picked, features, ids, scores, partial(_rescored_problem, scoring, rows, constraint, i))
+    return _choice(picked, features, ids, scores, partial(_rescored_problem, scoring, rows, constraint, i), constraint)
 
 
 def choose_on_cluster(
@@ -119,7 +121,13 @@ def choose_on_cluster(
         picked, features, ids = arms.choose(scoring, by_rank, policy)
     scores = scoring.score(features, picked.indices) if picked.indices.size else None
     policy._warnings_once.chosen_from(arms.n_arms, lambda some: arms.take(np.arange(some.size))[0], stacklevel=4)
-    return _choice(picked, features, ids, scores, partial(_refuse_to_explain, arms.n_arms))
+    return _choice(picked, features, ids, scores, partial(_refuse_to_explain, arms.n_arms), constraint)
+
+
+def name_in_round(X: ArrayLike | Table, constraint: Constraint, row: int) -> str | None:
+    """Return what the arm in a row is called, by its id or by the constraint; None if it has no name."""
+    ids = X.ids_of([row]) if isinstance(X, Table) else None
+    return name_if_any(constraint, row) if ids is None else repr(ids[0].item())
 
 
 def arms_for(policy: "Policy", X: ArrayLike | Table, caps: ArrayLike | None) -> Arms:
@@ -148,6 +156,7 @@ def _choice(
     ids: NDArray[Any] | None,
     scores: Scores | None,
     find_problem: Callable[[], Problem],
+    constraint: Constraint,
     *,
     of_costs: bool = False,
 ) -> Choice:
@@ -163,6 +172,7 @@ def _choice(
         scores=scores.value,
         capped=scores.capped,
         find_problem=find_problem,
+        constraint=constraint,
         ids=ids,
         of_costs=of_costs,
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from armful import checks
 from armful.checks import FloatArray, IntArray
+from armful.constraints.base import Constraint, arm_name
 from armful.policies._problem import Problem
 from armful.policies.explanation import Explanation, explain
 
@@ -50,6 +51,8 @@ class Choice:
         Whether rewards are minus a cost, as under `Path(costs=True)`.
     find_problem : callable
         For `explain`: returns all arms of the round and their scores.
+    constraint : Constraint
+        Which sets were allowed; it may have names for the arms.
     """
 
     indices: IntArray
@@ -61,6 +64,7 @@ class Choice:
     scores: FloatArray
     capped: BoolArray
     find_problem: Callable[[], Problem] = field(repr=False)
+    constraint: Constraint = field(repr=False)
     ids: NDArray[Any] | None = None
     columns: tuple[str, ...] | None = None
     of_costs: bool = False
@@ -80,6 +84,16 @@ class Choice:
 
     def __len__(self) -> int:
         return self.indices.size
+
+    def name_of(self, row: int) -> str:
+        """Return what the arm in a row is called in an error: its id, its name in the constraint, or its index.
+
+        Parameters
+        ----------
+        row : int
+            Which arm of the choice, from 0 to k - 1.
+        """
+        return arm_name(self.constraint, int(self.indices[row])) if self.ids is None else repr(self.ids[row].item())
 
     @cached_property
     def _problem(self) -> Problem:

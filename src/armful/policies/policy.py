@@ -17,7 +17,7 @@ from armful.constraints.base import Constraint, refuse_no_constraint
 from armful.constraints.ranked import goes_by_rank
 from armful.model import Model, RidgeState
 from armful.objectives import Objective
-from armful.policies._choosing import arms_for, choose_from_array, choose_from_many, choose_on_cluster
+from armful.policies._choosing import arms_for, choose_from_array, choose_from_many, choose_on_cluster, name_in_round
 from armful.policies._columns import read_features
 from armful.policies._locks import Locks, RewindOnError
 from armful.policies._saving import save
@@ -155,13 +155,16 @@ class Policy:
             If the arms do not fit, or no set is allowed (`InfeasibleError`); the policy is then as before.
         """
         refuse_no_constraint(constraint)
-        X, names = read_features(X, self._columns)
-        if client is not None or is_dask(X):
-            choice = choose_on_cluster(self, X, constraint, caps, objective, client)
-        elif goes_by_rank(constraint) and (rows := many_arms(self, X, objective)) is not None:
-            choice = choose_from_many(self, rows, constraint, caps)
-        else:
-            choice = choose_from_array(self, X, constraint, caps, objective)
+        try:
+            X, names = read_features(X, self._columns)
+            if client is not None or is_dask(X):
+                choice = choose_on_cluster(self, X, constraint, caps, objective, client)
+            elif goes_by_rank(constraint) and (rows := many_arms(self, X, objective)) is not None:
+                choice = choose_from_many(self, rows, constraint, caps)
+            else:
+                choice = choose_from_array(self, X, constraint, caps, objective)
+        except checks.NotFiniteError as error:
+            raise error.named(name_in_round(X, constraint, error.row)) from None
         if names is None:
             return choice
         self._keep_columns(names)
@@ -221,7 +224,10 @@ class Policy:
             return
         with self._thread_locks.learning:
             before = self._state
-            new = before.learn(rows, rewards, weights=weights, shock=shock)
+            try:
+                new = before.learn(rows, rewards, weights=weights, shock=shock)
+            except checks.NotFiniteError as error:
+                raise error.named(features.name_of(error.row) if isinstance(features, Choice) else None) from None
             self._keep_columns(names)
             with self._thread_locks.state:
                 self._state = new

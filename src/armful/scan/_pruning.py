@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from armful import checks
 from armful.arms import Arms
-from armful.checks import FloatArray, IntArray
+from armful.checks import FloatArray, IntArray, NotFiniteError
 from armful.constraints._checks import NO_ARMS
 from armful.constraints._ranks import Ranks
 from armful.constraints._tops import BoolArray
@@ -210,7 +210,7 @@ class Pruner:
             self._set_bounds(arm_indices, (1 + self._float64.width) * arms.mean_and_width[1] + self._float64.tiny)
         if not np.isfinite(scores.value).all():
             worst = np.flatnonzero(~np.isfinite(scores.value))[0]
-            raise ValueError(f"scores must be finite, got {scores.value[worst]} in row {arm_indices[worst]}")
+            raise NotFiniteError(f"scores must be finite, got {scores.value[worst]}", int(arm_indices[worst]))
         return scores, arms
 
     def _set_bounds(self, arms: slice | IntArray, widths: FloatArray) -> None:

@@ -100,7 +100,8 @@ def _refuse_not_finite(array: NDArray[Any], names: list[Any]) -> None:
     if array.dtype.kind != "f" or checks.all_finite(array.ravel(order="K")):
         return
     row, column = np.argwhere(~np.isfinite(array))[0].tolist()
-    raise ValueError(f"features must be finite, got {array[row, column]} in row {row}, column {names[column]!r}")
+    refusal = f"features must be finite, got {array[row, column]}"
+    raise checks.NotFiniteError(refusal, row, f", column {names[column]!r}")
 
 
 def _columns(X: Any, names: list[Any]) -> Iterator[Any]:
