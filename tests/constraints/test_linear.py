@@ -395,6 +395,8 @@ def test_limits_are_the_rows_that_bind_loosened_by_one():
     limits = {limit.name: limit.loosened for limit in constraint.limits(np.array([0, 1]))}
     assert list(limits) == ["total at most 2", "first exactly 1"]
     assert limits["total at most 2"].best([1.0, 1.0, 1.0]).indices.size == 3
+    unnamed = constraint.with_(names=None)
+    assert [limit.name for limit in unnamed.limits(np.array([0, 1]))] == ["row 0 at most 2", "row 1 exactly 1"]
     assert limits["first exactly 1"].best([-1.0, 1.0, 1.0]).indices.tolist() == [1, 2]
     assert [limit.name for limit in constraint.limits([0])] == ["first exactly 1"]
 

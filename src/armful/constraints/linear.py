@@ -153,7 +153,8 @@ class Linear(RestrictableConstraint):
             upper, lower = rows.upper.copy(), rows.lower.copy()
             upper[i] += full[i]
             lower[i] -= least[i]
-            yield Limit(f"{self.names[i]} {words} {bound:g}", self.with_(lower=lower, upper=upper))
+            name = f"row {i}" if self.options["names"] is None else self.names[i]
+            yield Limit(f"{name} {words} {bound:g}", self.with_(lower=lower, upper=upper))
 
     def _conflict(self, fixed: FloatArray | None = None) -> str:
         """Return the message for no allowed set, or none with some arms fixed."""
