@@ -443,7 +443,7 @@ class TestFile:
         assert refusal(PermissionError, Table.open, "arms") == "no permission to read arms: ask its owner"
 
     def test_what_is_no_table_is_refused(self, tmp_path):
-        assert "is a directory" in refusal(FileFormatError, Table.open, tmp_path)
+        assert "is a folder" in refusal(FileFormatError, Table.open, tmp_path)
         for content in (b"a,b\n1,2\n" * 10, b"x", b"PAR1" * 100):
             (tmp_path / "other").write_bytes(content)
             assert "is not an armful table" in refusal(FileFormatError, Table.open, tmp_path / "other")

@@ -20,11 +20,11 @@ def save(result: Result, cell: Cell, path: Path) -> None:
 def load(cell: Cell, path: Path) -> Result | None:
     """Return the saved result of `cell`, under its present names; None if it must run again.
 
-    That is if there is no file, or one that is damaged, was edited, or belongs to another cell. Raises OSError if
-    there is something else than a file.
+    That is if there is no file, or one that is damaged, was edited, or belongs to another cell. Raises FileExistsError
+    if there is something else than a file.
     """
     if path.exists() and not path.is_file():  # reading a pipe or a device might never end
-        kind = "folder" if path.is_dir() else kind_of(path.stat().st_mode)
+        kind = kind_of(path.stat().st_mode)
         raise FileExistsError(f"{path} is a {kind} where a file of results belongs: remove it")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

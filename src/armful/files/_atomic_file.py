@@ -131,7 +131,13 @@ def real_target(path: Path) -> Path:
 
 def kind_of(mode: int) -> str:
     """Return the kind of something that is not a regular file, for an error message."""
-    kinds = {stat.S_IFCHR: "device", stat.S_IFBLK: "device", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
+    kinds = {
+        stat.S_IFDIR: "folder",
+        stat.S_IFCHR: "device",
+        stat.S_IFBLK: "device",
+        stat.S_IFIFO: "pipe",
+        stat.S_IFSOCK: "socket",
+    }
     return kinds.get(stat.S_IFMT(mode), "special file")
 
 

@@ -247,8 +247,7 @@ def _open_file(path: Path) -> OpenFile:
     with suppress(OSError):  # opening it gives the better message
         mode = path.stat().st_mode
     if not stat.S_ISREG(mode):  # opening a pipe may wait for ever
-        kind = "directory" if stat.S_ISDIR(mode) else kind_of(mode)
-        raise FileFormatError(f"{path} is a {kind}, expected a table that armful.Table.build wrote")
+        raise FileFormatError(f"{path} is a {kind_of(mode)}, expected a table that armful.Table.build wrote")
     try:
         return OpenFile(path)
     except FileNotFoundError:
