@@ -116,8 +116,8 @@ def _almost_the_same(results: Sequence[Result]) -> tuple[bool, str]:
     worst, beside = others[-1], [r for r in others if r is not lowest]
     alike = [r for r in beside if r.mean <= ALIKE * lowest.mean]
     return False, (
-        f"{code(lowest.policy)} lost least, {len(alike) or 'none'} of the {len(beside)} others but epsilon-greedy at "
-        f"most {ALIKE} times as much, and {code(worst.policy)} {_times(worst, lowest)}"
+        f"{code(lowest.policy)} lost least, {len(alike) or 'none'} of the {len(beside)} others (epsilon-greedy aside) "
+        f"lost at most {ALIKE} times as much, and {code(worst.policy)} {_times(worst, lowest)}"
     )
 
 
