@@ -507,6 +507,11 @@ def test_quotas_that_make_no_sense_are_refused(columns, options, message):
     assert str(refusal.value) == message
 
 
+def test_an_option_that_quotas_do_not_have_is_theirs_and_not_one_of_the_program_behind_them():
+    with pytest.raises(TypeError, match=r"^overlapping_quotas\(\) got an unexpected keyword argument 'exactly'"):
+        overlapping_quotas(PEOPLE, at_least={"age": 1}, exactly=1)
+
+
 # -- manners -------------------------------------------------------------------------------------------
 
 

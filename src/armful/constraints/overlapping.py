@@ -3,7 +3,6 @@
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,8 @@ def overlapping_quotas(
     at_least: Mapping[str, Counts] | None = None,
     at_most: Mapping[str, Counts] | None = None,
     total: Total = None,
-    **options: Any,
+    time_limit: float | None = None,
+    gap: float = 0.0,
 ) -> Linear:
     """Return bounds on how many arms come from each group of several columns at once, such as by region and by age.
 
@@ -33,8 +33,10 @@ def overlapping_quotas(
         For each column that is to be bounded, one number for all its groups or a mapping from label to number.
     total : int or pair of int, optional
         How many in all: a number, or a range `(low, high)`.
-    **options
-        Of `Linear`.
+    time_limit : float, optional
+        As in `Linear`.
+    gap : float, default 0.0
+        As in `Linear`.
 
     Returns
     -------
@@ -80,7 +82,7 @@ def overlapping_quotas(
     ends = np.cumsum([0, *(arms.size for arms in members)])
     arms = np.concatenate(members)
     matrix = sparse((np.ones(arms.size), arms, ends), shape=(len(members), n_arms))
-    return Linear(matrix, *np.array(bounds, dtype=np.float64).T, names=names, **options)
+    return Linear(matrix, *np.array(bounds, dtype=np.float64).T, time_limit=time_limit, gap=gap, names=names)
 
 
 def _groups(name: str, labels: Iterable[Hashable]) -> Groups:
