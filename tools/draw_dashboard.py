@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
@@ -66,15 +65,12 @@ def served_demo() -> Iterator[str]:
 
 
 def draw(url: str, target: Path, size: dict[str, int]) -> None:
-    found = browsers.chromium()
-    if found is None:
-        raise SystemExit(f"there is no Chromium: {browsers.HOW}")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=browsers.flags())
-        with open_page(browser, url, viewport=size, color_scheme="light", reduced_motion="reduce") as page:
-            page.wait_for_selector("#coefficients-plot .scatterlayer .trace")
-            drawn = Image.open(io.BytesIO(page.screenshot()))
-        browser.close()
+    with (
+        browsers.launched() as browser,
+        open_page(browser, url, viewport=size, color_scheme="light", reduced_motion="reduce") as page,
+    ):
+        page.wait_for_selector("#coefficients-plot .scatterlayer .trace")
+        drawn = Image.open(io.BytesIO(page.screenshot()))
     drawn.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(target, optimize=True)
     print(f"{target.relative_to(ROOT)}: {target.stat().st_size // 1024} KiB")
 

@@ -1,7 +1,6 @@
 """The report of a reproduction in a real Chromium, at the width of a phone."""
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from armful.experiments import _reproduction as reproduction
 from armful.experiments._report import write
@@ -15,11 +14,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser]
 def test_the_page_is_no_wider_than_the_screen_and_its_figures_are_drawn(tmp_path, width):
     done = reproduction.run(Protocol(sizes=(2, 3), runs=3), tmp_path / "cells", workers=1)
     page_path = write(done, tmp_path, seconds=1.0)
-    found = browsers.chromium()
-    assert found is not None, f"the browser tests are required and there is no Chromium: {browsers.HOW}"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=browsers.flags())
+    with browsers.launched() as browser:
         page = browser.new_page(viewport={"width": width, "height": 800})
+        page.set_default_timeout(browsers.PATIENCE_MS)
         errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(page_path.as_uri())
@@ -29,4 +26,3 @@ def test_the_page_is_no_wider_than_the_screen_and_its_figures_are_drawn(tmp_path
         assert drawn
         assert all(drawn)
         assert errors == []
-        browser.close()

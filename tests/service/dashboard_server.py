@@ -6,7 +6,6 @@ import threading
 import time
 
 import uvicorn
-from playwright.sync_api import sync_playwright
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -79,17 +78,6 @@ class Watcher:
             self.found.append(f"foreign: {url}")
 
 
-@contextlib.contextmanager
-def launched():
-    """A Chromium; an error where there is none and the tests are required."""
-    found = browsers.chromium()
-    assert found is not None, f"the browser tests are required and there is no Chromium: {browsers.HOW}"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=browsers.flags())
-        yield browser
-        browser.close()
-
-
 def tile(page, title):
     """The number in one of the tiles at the top."""
     return page.locator("#tiles div", has=page.get_by_text(title, exact=True)).locator("strong")
@@ -99,7 +87,7 @@ def tile(page, title):
 def open_page(browser, url, *, allowed=(), wait="#reward-plot .scatterlayer .trace", **options):
     """A page that loaded, in a context of its own; at the end it must have had nothing to complain about."""
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(browsers.PATIENCE_MS)
     page = context.new_page()
     watcher = page.watcher = Watcher(page, allowed=["ERR_ABORTED", *allowed])
     page.add_init_script(POLICY_WATCH)

@@ -8,11 +8,12 @@ import pytest
 from playwright.sync_api import expect
 
 from armful.service._openapi import document
-from tests.service.dashboard_server import KEY, DashboardServer, launched, open_page, tile
+from tests import browsers
+from tests.service.dashboard_server import KEY, DashboardServer, open_page, tile
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
-expect.set_options(timeout=120_000)
+expect.set_options(timeout=browsers.PATIENCE_MS)
 PLOTS = ["reward", "exploration", "coefficients", "quotas", "positions"]
 NO_CONNECTION = ("Failed to load resource", "request failed", "ERR_")
 
@@ -46,7 +47,7 @@ CONTRAST = """() => {
 
 @pytest.fixture(scope="module")
 def browser():
-    with launched() as browser:
+    with browsers.launched() as browser:
         yield browser
 
 

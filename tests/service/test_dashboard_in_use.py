@@ -3,17 +3,18 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests import browsers
 from tests.cli.campaigns import day, in_a_process, read_rows, write_customers, write_rows
-from tests.service.dashboard_server import launched, open_page, tile
+from tests.service.dashboard_server import open_page, tile
 from tests.service.running import Service, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
-expect.set_options(timeout=120_000)
+expect.set_options(timeout=browsers.PATIENCE_MS)
 
 
 @pytest.fixture
 def browser():
-    with launched() as browser:
+    with browsers.launched() as browser:
         yield browser
 
 
