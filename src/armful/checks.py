@@ -2,6 +2,7 @@
 
 import math
 import os
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -179,11 +180,11 @@ def exact_floats(name: str, values: ArrayLike) -> FloatArray:
     ValueError: costs must be numbers that float64 holds exactly, got the integer 9007199254740993; use a larger unit
     """
     array = floats(name, values)
-    given = np.asarray(values)
-    if given.dtype.kind in "iuO":  # O: integers beyond 64 bits
-        large = np.abs(array) >= 2.0**53  # 2^53 + 1 becomes 2^53
+    large = np.abs(array) >= 2.0**53  # 2^53 + 1 becomes 2^53
+    if large.any():
+        given = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)  # with its integers
         for number, rounded in zip(given[large].tolist(), array[large].tolist(), strict=True):
-            if number != rounded:  # Python compares an integer with a float exactly
+            if isinstance(number, Integral) and int(number) != rounded:  # which Python compares exactly
                 raise ValueError(
                     f"{name} must be numbers that float64 holds exactly, got the integer {number}; use a larger unit"
                 )

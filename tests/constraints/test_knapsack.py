@@ -271,6 +271,14 @@ def test_integers_that_would_be_rounded_are_refused(costs, budget):
             Linear(matrix, upper=[budget])
 
 
+def test_integers_beside_other_numbers_are_not_rounded_either():
+    with pytest.raises(ValueError, match="upper must be .*, got the integer 4611686018427387905"):
+        Linear([[1, 1], [1, 0]], upper=[np.int64(2**62 + 1), np.inf])
+    with pytest.raises(ValueError, match="costs must be .*, got the integer 9007199254740993"):
+        Knapsack([2**53 + 1, 0.5], 1.5)
+    Linear([[2.0**60, 1.5]], lower=-np.inf, upper=[2.0**70])
+
+
 def test_large_integers_that_float64_holds_are_kept():
     assert Knapsack([2**53 + 2, 7], 2**53).best([5.0, 1.0]).indices.tolist() == [1]
     assert Linear([[2**60, 7]], upper=[2**60 - 2**10]).best([5.0, 1.0]).indices.tolist() == [1]
