@@ -53,6 +53,19 @@ def test_labels_that_do_not_touch_stay_where_they_are():
     np.testing.assert_allclose(_apart(np.array([0.1, 0.5, 0.9]), gap=0.05), [0.1, 0.5, 0.9])
 
 
+def test_long_names_leave_most_of_the_figure_to_the_lines():
+    names = ["n" * 300, "o" * 300, "short"]
+    canvas = Canvas(figsize=(7.0, 4.6), layout="constrained")
+    FigureCanvasAgg(canvas)
+    axes = canvas.subplots()
+    lines = [Line(name, SIZES, [1.0, 100.0, 5.0], [0.1] * 3) for name in names]
+    draw(Figure("e" * 300, "x", "y", lines), axes, style_of(names))
+    canvas.draw_without_rendering()
+    assert axes.get_window_extent().width > 0.35 * canvas.bbox.width
+    assert axes.title.get_window_extent().width < canvas.bbox.width
+    assert sorted(len(text.get_text()) for text in axes.texts) == [5, 30, 30]
+
+
 @pytest.mark.parametrize("ends", [[5.0] * 9, [1.0] * 9, [100.0] * 9, [5.0], list(range(1, 25))])
 def test_every_name_is_to_the_right_of_the_axes_and_not_below_or_above_them(ends):
     axes = drawn([Line(f"policy {i}", SIZES, [1.0, 100.0, end], [0.1] * 3) for i, end in enumerate(ends)])

@@ -23,6 +23,8 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 """Okabe and Ito's colours, which people with any kind of colour vision tell apart."""
 MARKERS = "osD^vPX*h"
 DASHES = ("-", "--", ":", "-.")
+LONGEST_NAME, LONGEST_TITLE = 30, 70
+"""In characters. Longer ones would leave the lines no room, and lose their middle."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def draw(figure: Figure, axes: Axes, styles: dict[str, int]) -> None:
     for line in sorted(figure.lines, key=lambda line: not line.is_reference):
         _draw_line(line, axes, styles[line.name])
     axes.set(xlabel=figure.x_label, ylabel=figure.y_label)
-    axes.set_title(figure.title, fontsize=11, parse_math=False)
+    axes.set_title(shortened(figure.title, LONGEST_TITLE), fontsize=11, parse_math=False)
     axes.grid(which="major", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
@@ -170,7 +172,7 @@ def _label_ends(figure: Figure, axes: Axes, styles: dict[str, int]) -> None:
         arrow: dict[str, Any] = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2}
         arrow["relpos"] = (0, 0.5)  # from the middle of the name's left side, so that it crosses no other name
         axes.annotate(
-            line.name,
+            shortened(line.name, LONGEST_NAME),
             xy=(line.x[-1], line.y[-1]),
             xytext=(1.05, height),
             textcoords="axes fraction",
@@ -180,6 +182,20 @@ def _label_ends(figure: Figure, axes: Axes, styles: dict[str, int]) -> None:
             parse_math=False,  # a $ in a name is a $
             arrowprops=arrow,
         )
+
+
+def shortened(name: str, most: int) -> str:
+    """Return a name without its middle if it has more than `most` characters.
+
+    Examples
+    --------
+    >>> shortened("CappedC2UCB", 30), shortened("CappedC2UCB-with-noise-estimated-online-v2", 20)
+    ('CappedC2UCB', 'CappedC2UC…online-v2')
+    """
+    if len(name) <= most:
+        return name
+    end = (most - 1) // 2
+    return f"{name[: most - 1 - end]}…{name[len(name) - end :]}"
 
 
 def ink(colour: str) -> tuple[float, float, float]:
