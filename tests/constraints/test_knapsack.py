@@ -272,9 +272,9 @@ def test_integers_that_would_be_rounded_are_refused(costs, budget):
 
 
 def test_integers_beside_other_numbers_are_not_rounded_either():
-    with pytest.raises(ValueError, match="upper must be .*, got the integer 4611686018427387905"):
+    with pytest.raises(ValueError, match=r"upper must be .*, got the integer 4611686018427387905"):
         Linear([[1, 1], [1, 0]], upper=[np.int64(2**62 + 1), np.inf])
-    with pytest.raises(ValueError, match="costs must be .*, got the integer 9007199254740993"):
+    with pytest.raises(ValueError, match=r"costs must be .*, got the integer 9007199254740993"):
         Knapsack([2**53 + 1, 0.5], 1.5)
     Linear([[2.0**60, 1.5]], lower=-np.inf, upper=[2.0**70])
 
