@@ -104,11 +104,15 @@ def memory_size() -> int:
         return 1 << 40
 
 
-def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
-    """Return the value if it is one of the allowed words."""
+def one_of(name: str, value: str, allowed: tuple[str, ...], *, or_number: bool = False) -> str:
+    """Return the value if it is one of the allowed words.
+
+    or_number: whether a number would be right too, for the message.
+    """
     if value not in allowed:
         words = ", ".join(repr(word) for word in allowed)
-        raise ValueError(f"{name} must be one of {words}, got {value!r}")
+        number, one = "a number or " if or_number else "", "one of " if len(allowed) > 1 else ""
+        raise ValueError(f"{name} must be {number}{one}{words}, got {value!r}")
     return value
 
 

@@ -88,7 +88,10 @@ def test_log_det_is_smaller_than_theory_here():
 @pytest.mark.parametrize(
     ("radius", "message"),
     [
-        ("theorem", "radius must be one of 'pointwise', 'noise', 'sampling', 'logdet', 'theory', got 'theorem'"),
+        (
+            "theorem",
+            "radius must be a number or one of 'pointwise', 'noise', 'sampling', 'logdet', 'theory', got 'theorem'",
+        ),
         (-1.0, "radius must not be negative, got -1.0"),
         (math.nan, "radius must be a finite number, got nan"),
         (None, "radius must be a number, got None"),

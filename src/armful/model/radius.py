@@ -206,7 +206,7 @@ def make_radius(
     """
     if not isinstance(radius, str):
         return ConstantRadius(radius)
-    checks.one_of("radius", radius, ("pointwise", "noise", "sampling", "logdet", "theory"))
+    checks.one_of("radius", radius, ("pointwise", "noise", "sampling", "logdet", "theory"), or_number=True)
     scale = NoiseScale(noise, guess)
     if radius == "pointwise":
         return PointwiseRadius(noise=scale, norm=norm, delta=delta)

@@ -42,7 +42,7 @@ class ConfidencePolicy(Policy):
 def check_noise(noise: Noise, *, positive: bool = False) -> Noise:
     """Return the scale of the noise: `"auto"`, or a number."""
     if isinstance(noise, str):
-        checks.one_of("noise", noise, ("auto",))
+        checks.one_of("noise", noise, ("auto",), or_number=True)
         return "auto"
     check = checks.positive if positive else checks.at_least_zero
     return checks.moderate("noise", check("noise", noise))
@@ -51,7 +51,7 @@ def check_noise(noise: Noise, *, positive: bool = False) -> Noise:
 def _ridge(ridge: float | str | None, noise: Noise, norm: float, n_features: int) -> float | None:
     if not isinstance(ridge, str):
         return ridge
-    checks.one_of("ridge", ridge, ("theory",))
+    checks.one_of("ridge", ridge, ("theory",), or_number=True)
     if isinstance(noise, str):
         raise ValueError("ridge='theory' is R^2 S^-2 d and needs noise (R) as a number, got noise='auto'")
     return checks.positive("noise", noise) ** 2 / norm**2 * checks.count("n_features", n_features)
