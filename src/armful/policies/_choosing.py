@@ -78,11 +78,8 @@ def solve_round(
 
 def choice_of(problem: Problem, picked: Selection, ids: NDArray[Any] | None = None) -> Choice:
     """Return a set that solves a problem as a choice."""
-    i, arms = picked.indices, problem.arms
-    find_problem = partial(_kept_problem, problem)
-    return _choice(
-        picked, arms.rows(i), ids, problem.scores.at(i), find_problem, problem.constraint, of_costs=arms.only_costs
-    )
+    i, find_problem = picked.indices, partial(_kept_problem, problem)
+    return _choice(picked, problem.arms.rows(i), ids, problem.scores.at(i), find_problem, problem.constraint)
 
 
 def choose_from_many(policy: "Policy", rows: Rows, constraint: RankedConstraint, caps: ArrayLike | None) -> Choice:
@@ -157,8 +154,6 @@ def _choice(
     scores: Scores | None,
     find_problem: Callable[[], Problem],
     constraint: Constraint,
-    *,
-    of_costs: bool = False,
 ) -> Choice:
     """Return the choice; scores: of the chosen arms, None if none was chosen."""
     scores = scores or Scores.uncapped(np.zeros(0), np.zeros(0))
@@ -174,7 +169,6 @@ def _choice(
         find_problem=find_problem,
         constraint=constraint,
         ids=ids,
-        of_costs=of_costs,
     )
 
 

@@ -47,8 +47,6 @@ class Choice:
         The ids of the arms, if they were chosen from a table that has ids.
     columns : tuple of str, or None
         The names of the features, if the arms came with names.
-    of_costs : bool
-        Whether rewards are minus a cost, as under `Path(costs=True)`.
     find_problem : callable
         For `explain`: returns all arms of the round and their scores.
     constraint : Constraint
@@ -67,7 +65,6 @@ class Choice:
     constraint: Constraint = field(repr=False)
     ids: NDArray[Any] | None = None
     columns: tuple[str, ...] | None = None
-    of_costs: bool = False
 
     def __post_init__(self) -> None:
         """Make the arrays read-only, as views: whoever else holds them may still change theirs."""
@@ -84,6 +81,11 @@ class Choice:
 
     def __len__(self) -> int:
         return self.indices.size
+
+    @property
+    def of_costs(self) -> bool:
+        """Whether rewards are minus a cost, as under `Path(costs=True)`."""
+        return self.constraint.only_costs
 
     def name_of(self, row: int) -> str:
         """Return what the arm in a row is called in an error: its id, its name in the constraint, or its index.
