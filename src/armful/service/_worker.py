@@ -69,11 +69,11 @@ class Worker:
     # -- writing -------------------------------------------------------------------------------------
 
     def store_decision(self, decision: NewDecision) -> Awaitable[Decided]:
-        """Return what is there once the decision is durable."""
+        """Write a decision; to be awaited until it is durable."""
         return self._written(partial(self._commit.decide, decision))
 
     def store_rewards(self, rewards: NewRewards) -> Awaitable[RewardsAdded]:
-        """Return what is there once the rewards are durable; a strict request that is refused is a `LedgerError`."""
+        """Write rewards; to be awaited until they are durable. A strict request that is refused raises `LedgerError`."""
         return self._written(partial(self._commit.reward, rewards))
 
     async def _written(self, submit: Submit) -> Any:
