@@ -73,7 +73,7 @@ class Worker:
         return self._written(partial(self._commit.decide, decision))
 
     def store_rewards(self, rewards: NewRewards) -> Awaitable[RewardsAdded]:
-        """Write rewards; to be awaited until they are durable. A strict request that is refused raises `LedgerError`."""
+        """Write rewards; to be awaited until they are durable. A strict request may be refused by a `LedgerError`."""
         return self._written(partial(self._commit.reward, rewards))
 
     async def _written(self, submit: Submit) -> Any:
