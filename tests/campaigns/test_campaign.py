@@ -8,6 +8,7 @@ from pyarrow import csv
 import armful
 from armful.campaigns import Campaign
 from armful.errors import InfeasibleError, LedgerError
+from armful.ledger import NewDecision
 from tests.campaigns.small import customers, make, opened, outcomes, run, same_state
 
 
@@ -262,6 +263,32 @@ def test_a_round_whose_list_was_not_written_is_returned_by_the_next_call(tmp_pat
         assert again.path.read_text() == text
         assert "an earlier command was stopped" in again.notes[-1]
         assert campaign.choose(folder / "customers.csv").number == 2
+
+
+def test_a_decision_of_the_service_is_no_round_whose_list_is_missing(tmp_path, clock):
+    folder = make(tmp_path / "a")
+    with opened(folder, clock) as campaign:
+        first = campaign.choose(folder / "customers.csv", key="week 1")
+        arms = campaign.ledger.chosen(1)
+        row = ("c1", 0, "chosen", 0.5, 0.1, False, 1.0, arms.features[0].tobytes(), None)
+        decision = NewDecision(
+            key="page-view",
+            unit=None,
+            model_version=0,
+            chosen_at=clock(),
+            closes_at=clock(),
+            n_features=arms.features.shape[1],
+            details="{}",
+            rows=[row],
+        )
+        campaign.ledger.add_decisions([decision])
+        with pytest.raises(ValueError, match="'page-view' is that of decision 2 of the service: give another key"):
+            campaign.choose(folder / "customers.csv", key="page-view")
+        again = campaign.choose(folder / "customers.csv", key="week 1")
+        assert (again.number, again.repeated) == (first.number, True)
+        third = campaign.choose(folder / "customers.csv")
+        assert (third.number, third.repeated) == (3, False)
+        assert not (folder / "rounds" / "002").exists()
 
 
 def test_a_dry_run_records_nothing(tmp_path, clock):

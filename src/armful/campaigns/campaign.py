@@ -289,9 +289,12 @@ class Campaign(CampaignView):
     def _round_to_return(self, key: str | None, dry_run: bool) -> RoundInfo | None:
         """Return the round of this key, or the last one if its list was never written; None to choose a new one."""
         if key is not None:
-            return self.ledger.round_by_key(key)
+            known = self.ledger.round_by_key(key)
+            if known is not None and _is_of_service(known):
+                raise ValueError(f"the key {key!r} is that of decision {known.number} of the service: give another key")
+            return known
         last = self.ledger.last_round()
-        if dry_run or last is None or self.folder is None:
+        if dry_run or last is None or _is_of_service(last) or self.folder is None:
             return None
         in_use = is_in_use(self.folder)  # asked first: a command writes its list while it is at work
         if list_path(self.folder, last.number).exists():
@@ -299,6 +302,11 @@ class Campaign(CampaignView):
         if in_use:
             raise LedgerError(f"round {last.number} is being chosen by another command: wait until it has ended")
         return last
+
+
+def _is_of_service(info: RoundInfo) -> bool:
+    """Return whether it is a single decision, which has no list."""
+    return info.model_version is not None
 
 
 def _name_of(source: Any) -> str:
