@@ -6,6 +6,8 @@ and are asked in turn, so the ratios are of one run. CPU is that of the server's
 supervisor for armful).
 
 - "bare": FastAPI and pydantic parse the same body and answer a fixed slate. It chooses nothing and stores nothing.
+- "bare, all fields": the same, with all fields and limits of armful's request, finite numbers only, and the features
+  of the candidates as one array, which is what armful chooses from.
 - "vw": the daemon of Vowpal Wabbit (`--cb_explore_adf`, one of the candidates; `--ccb_explore_adf`, a slate of 10) is
   sent the same numbers as text. It stores nothing.
 
@@ -31,6 +33,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -99,10 +102,11 @@ def teach(server: tuple[int, int]) -> None:
 
 
 @contextmanager
-def bare() -> Iterator[tuple[int, int]]:
+def bare(*, all_fields: bool = False) -> Iterator[tuple[int, int]]:
     """Serve the bare application."""
     port = _free_port()
-    with _process([sys.executable, __file__, "--bare", str(port)]) as process:
+    options = ["--all-fields"] if all_fields else []
+    with _process([sys.executable, __file__, "--bare", str(port), *options]) as process:
         _wait_for(port)
         yield process.pid, port
 
@@ -120,9 +124,16 @@ def vowpal_wabbit(options: str) -> Iterator[tuple[int, int]]:
         yield process.pid, port
 
 
-def serve_bare(port: int) -> None:
+def serve_bare(port: int, *, all_fields: bool) -> None:
     import uvicorn
     from fastapi import FastAPI
+
+    app = FastAPI()
+    app.add_api_route("/v1/decisions", _with_all_fields() if all_fields else _with_few_fields(), methods=["POST"])
+    uvicorn.run(app, port=port, log_level="warning", access_log=False)
+
+
+def _with_few_fields() -> Callable[..., Any]:
     from pydantic import BaseModel
 
     class Candidate(BaseModel):
@@ -133,17 +144,61 @@ def serve_bare(port: int) -> None:
         candidates: list[Candidate]
         key: str | None = None
 
-    app = FastAPI()
-
-    @app.post("/v1/decisions")
     async def decide(decision: Decision) -> dict[str, object]:
-        chosen = [
-            {"id": each.id, "position": i + 1, "predicted": 0.1, "bonus": 0.1, "capped": False, "probability": None}
-            for i, each in enumerate(decision.candidates[:K])
-        ]
-        return {"decision_id": "1", "chosen": chosen, "model_version": 1}
+        return _fixed([each.id for each in decision.candidates])
 
-    uvicorn.run(app, port=port, log_level="warning", access_log=False)
+    return decide
+
+
+def _with_all_fields() -> Callable[..., Any]:
+    from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+    Id = Annotated[str, Field(min_length=1, max_length=200)]
+    Scalar = str | int | float | bool | None
+    Bound = float | dict[str, float] | None
+
+    class Strict(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+
+    class Candidate(Strict):
+        id: Id
+        columns: dict[str, Scalar] | None = None
+        features: Annotated[list[FiniteFloat], Field(min_length=1)] | None = None
+
+    class Quota(Strict):
+        column: Id
+        at_least: Bound = None
+        at_most: Bound = None
+        nested: bool = False
+
+    class Constraint(Strict):
+        k: Annotated[int, Field(ge=1)] | None = None
+        quotas: list[Quota] | None = None
+        exclude: tuple[Id, ...] = ()
+        require: tuple[Id, ...] = ()
+
+    class Decision(Strict):
+        candidates: Annotated[list[Candidate | Id], Field(min_length=1)] | None = None
+        context: dict[str, Scalar] | None = None
+        constraint: Constraint | None = None
+        key: Id | None = None
+        unit: Id | None = None
+
+    async def decide(decision: Decision) -> dict[str, object]:
+        candidates = [each for each in decision.candidates or () if isinstance(each, Candidate)]
+        X = np.array([each.features for each in candidates], dtype=np.float32)
+        assert X.shape == (len(candidates), D)
+        return _fixed([each.id for each in candidates])
+
+    return decide
+
+
+def _fixed(ids: list[str]) -> dict[str, object]:
+    chosen = [
+        {"id": id, "position": i + 1, "predicted": 0.1, "bonus": 0.1, "capped": False, "probability": None}
+        for i, id in enumerate(ids[:K])
+    ]
+    return {"decision_id": "1", "chosen": chosen, "model_version": 1}
 
 
 @contextmanager
@@ -310,11 +365,15 @@ def compare_cpu(folder: Path, repeats: int, *, keys: bool) -> None:
         repeats,
         "turns",
     )
-    print("| candidates | armful ms | bare ms | armful / bare | vw one ms | armful / vw | vw slate ms | armful / vw |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print(
+        "| candidates | armful ms | bare ms | armful / bare | bare, all fields ms | armful / bare, all fields "
+        "| vw one ms | armful / vw | vw slate ms | armful / vw |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     with (
         armful(folder / "cpu") as ours,
         bare() as theirs,
+        bare(all_fields=True) as strict,
         vowpal_wabbit("--cb_explore_adf") as one,
         vowpal_wabbit("--ccb_explore_adf") as slate,
     ):
@@ -322,21 +381,19 @@ def compare_cpu(folder: Path, repeats: int, *, keys: bool) -> None:
         for n, total in ((100, 1500), (1000, 200), (10_000, 24)):
             bodies = http_requests(n, 20, keys=keys)
             texts, slates = vw_requests(n, 20, slots=False), vw_requests(n, 4, slots=True)
-            for server in (ours, theirs):
+            for server in (ours, theirs, strict):
                 load(server, bodies, 4, max(total // 10, 8), _read_http)
-            cpu: dict[str, list[float]] = {"ours": [], "bare": [], "one": [], "slate": []}
+            cpu: dict[str, list[float]] = {"ours": [], "bare": [], "strict": [], "one": [], "slate": []}
             for _ in range(repeats):
                 cpu["ours"].append(load(ours, bodies, 16, total, _read_http).cpu)
                 cpu["bare"].append(load(theirs, bodies, 16, total, _read_http).cpu)
+                cpu["strict"].append(load(strict, bodies, 16, total, _read_http).cpu)
                 cpu["one"].append(
                     load(one, texts, 1, total, _read_vw).cpu
                 )  # the daemon answers one connection at a time
                 cpu["slate"].append(load(slate, slates, 1, max(total // 8, 4), _read_vw).cpu)
-            a, b, c, s = (float(np.median(cpu[name])) for name in ("ours", "bare", "one", "slate"))
-            print(
-                f"| {n:,} | {a:.2f} | {b:.2f} | {a / b:.2f} | {c:.2f} | {a / c:.2f} | {s:.2f} | {a / s:.2f} |",
-                flush=True,
-            )
+            a, *others = (float(np.median(each)) for each in cpu.values())
+            print(f"| {n:,} | {a:.2f} |", " | ".join(f"{b:.2f} | {a / b:.2f}" for b in others), "|", flush=True)
 
 
 def show_load(folder: Path, factor: float, *, keys: bool) -> None:
@@ -397,9 +454,10 @@ def main() -> None:
     parser.add_argument("--only", choices=["cpu", "load", "swaps"], help="one of the tables")
     parser.add_argument("--keys", action="store_true", help="give each request an idempotency key of its own")
     parser.add_argument("--bare", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    parser.add_argument("--all-fields", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.bare:
-        serve_bare(arguments.bare)
+        serve_bare(arguments.bare, all_fields=arguments.all_fields)
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
