@@ -188,6 +188,19 @@ def test_a_rate_for_each_caller():
         limit.take("a")
 
 
+def test_what_is_given_back_may_be_taken_again_but_no_more_than_a_second_has():
+    limit = RateLimit(2.0, lambda: 0.0)
+    for _ in range(5):
+        limit.take("a")
+        limit.give_back("a")
+    limit.give_back("a")
+    limit.give_back("nobody")
+    limit.take("a")
+    limit.take("a")
+    with pytest.raises(ProblemError, match="2 requests a second"):
+        limit.take("a")
+
+
 def test_callers_that_are_remembered_are_bounded():
     limit = RateLimit(1.0)
     for i in range(RateLimit.MOST + 10):

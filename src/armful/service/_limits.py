@@ -136,4 +136,4 @@ class RateLimit:
         """Count a request no longer."""
         if caller in self._buckets:
             tokens, before = self._buckets[caller]
-            self._buckets[caller] = (min(self._size, tokens + 1), before)
+            self._buckets[caller] = (tokens + 1, before)
