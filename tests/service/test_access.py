@@ -107,6 +107,15 @@ def test_what_is_no_key_of_the_campaign_is_refused(folder, header):
         assert response.status_code == 401
 
 
+def test_a_scheme_and_a_key_that_are_wrong_are_told_apart(folder):
+    add_key(folder, "read")
+    with serving(folder) as service:
+        for header, sentence in [("Basic abc", "the header Authorization must be"), ("Bearer abc", "this is no key")]:
+            response = service.get("/v1/status", headers={"Authorization": header})
+            assert response.status_code == 401
+            assert response.json()["detail"].startswith(sentence)
+
+
 def test_a_wrong_secret_is_refused(folder):
     _, key = add_key(folder, "read")
     wrong = key[:-1] + ("0" if key[-1] != "0" else "1")

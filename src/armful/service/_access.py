@@ -87,8 +87,11 @@ class Access:
         scheme, _, key = given.partition(" ")
         key = key.strip()
         key_id = keys.key_id(key)
-        if scheme.lower() != "bearer" or key_id is None:
+        if scheme.lower() != "bearer":
             raise ProblemError(401, "the header Authorization must be: Bearer armful_<id>_<secret>", _CHALLENGE)
+        if key_id is None:
+            sentence = "this is no key: `armful key create` prints one, of the form armful_<id>_<secret>"
+            raise ProblemError(401, sentence, _CHALLENGE)
         found = await self._find(key_id, address)
         if found is None or not keys.matches(key, found[1]):
             raise ProblemError(401, "the key is unknown: `armful key list` shows the keys of a campaign", _CHALLENGE)
