@@ -28,8 +28,7 @@ class SharedReads(Generic[T]):
 
     def known(self, key: str) -> T | None:
         """Return what was read just now; None if nothing was."""
-        known = self._found.get(key)
-        return known[1] if known is not None and time.monotonic() < known[0] else None
+        return self.last(key) if self._holds(key) else None
 
     def last(self, key: str) -> T | None:
         """Return what was read last, however long ago; None if it is not remembered."""
@@ -38,15 +37,19 @@ class SharedReads(Generic[T]):
 
     async def get(self, key: str, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Return what `read` returns, or what it returned to another request just now."""
-        known = self._found.get(key)
-        if known is not None and time.monotonic() < known[0]:
-            return known[1]
+        if self._holds(key):
+            return self._found[key][1]
         pending = self._pending.get(key)
         if pending is None:
             pending = asyncio.ensure_future(self._remembered(key, read()))
             self._pending[key] = pending
             pending.add_done_callback(lambda done: self._ended(key, done))
         return await asyncio.shield(pending)  # who goes away does not end the read of the others
+
+    def _holds(self, key: str) -> bool:
+        """Return whether what was read last is new enough."""
+        known = self._found.get(key)
+        return known is not None and time.monotonic() < known[0]
 
     async def _remembered(self, key: str, read: Awaitable[T]) -> T:
         until = time.monotonic() + self._seconds
