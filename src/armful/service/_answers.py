@@ -226,7 +226,10 @@ class ServiceStatus:
     Attributes
     ----------
     campaign : str
-    decisions, rewards, outstanding, registered_arms : int
+    decisions, registered_arms : int
+        How many there are now.
+    rewards, outstanding : int
+        How many arms had a reward, and how many were waiting for one, when the newest model was made.
     model : ModelAge
     notes : list of str
         What to look at.

@@ -212,7 +212,7 @@ class ModelAge(Struct):
 
 
 class StatusAnswer(Struct):
-    """Where the campaign stands."""
+    """Where the campaign stands; rewards and outstanding are as of the newest model."""
 
     campaign: str
     decisions: int
