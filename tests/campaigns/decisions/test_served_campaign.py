@@ -55,6 +55,16 @@ def test_status_and_policy_of_a_served_campaign(folder):
         assert "model 1 was last found to be up to date at 2026-03-01 13:00:00" in campaign.status().notes[0]
 
 
+def test_the_status_goes_by_the_interval_of_the_running_service(folder):
+    with opened(folder) as campaign:
+        fill(campaign)
+        folded = DecisionFold.of(campaign.ledger, campaign.settings)
+        update_model(folded, LATER, update_every=timedelta(hours=3))
+    with opened(folder, LATER + timedelta(days=1)) as campaign:
+        assert campaign.status().update_every_seconds == 3 * 3600
+        assert not any("up to date" in note for note in campaign.status().notes)
+
+
 def test_forgetting_publishes_a_model_without_the_person(folder):
     with opened(folder) as campaign:
         fill(campaign)

@@ -56,6 +56,16 @@ def test_a_new_process_publishes_only_what_is_new(tmp_path, small_segments):
     assert update_model(DecisionFold(ledger, made_settings(learning="discount = 0.9"), D), NOON).version == 3
 
 
+def test_another_interval_is_published_at_once(tmp_path, small_segments):
+    ledger, settings = filled(tmp_path)
+    folded, later = DecisionFold(ledger, settings, D), NOON + timedelta(hours=1)
+    for every, version in [(None, 1), (timedelta(seconds=2.5), 2), (timedelta(hours=1), 3)]:
+        assert update_model(folded, later, update_every=every).version == version
+        assert update_model(folded, later, update_every=every) is None
+        seconds = json.loads(ledger.newest_model()[2])["model"]["update_every_seconds"]
+        assert seconds == (30 if every is None else every.total_seconds())
+
+
 def test_an_erased_person_is_gone_from_the_next_model(tmp_path, small_segments):
     settings = made_settings()
     ledger = opened(tmp_path, settings)

@@ -7,7 +7,15 @@ from armful.campaigns._results import ServiceStatus
 from armful.campaigns.decisions._lift import decision_lift
 from armful.campaigns.decisions._series import totals_of
 from armful.campaigns.decisions.fold import DecisionFold
-from armful.campaigns.decisions.summary import NOTHING_YET, cadence_notes, headline, policy_of, suggested_interval
+from armful.campaigns.decisions.summary import (
+    NOTHING_YET,
+    cadence_notes,
+    headline,
+    interval,
+    policy_of,
+    published_interval,
+    suggested_interval,
+)
 from armful.campaigns.rounds._standing import learning_notes
 from armful.campaigns.settings import ServiceSettings, Settings
 from armful.ledger import ModelInfo
@@ -23,7 +31,8 @@ def decision_status(fold: DecisionFold, now: datetime) -> ServiceStatus:
     settings, segments = fold.settings, fold.in_order()
     totals, policy = totals_of(segments), policy_of(fold)
     lift = decision_lift(segments, "rewards")
-    every = (settings.service or ServiceSettings()).update_every
+    published = fold.ledger.newest_model(state=False)
+    every = (None if published is None else published_interval(published[2])) or interval(fold)
     suggested = suggested_interval(fold, policy)
     models = fold.ledger.models()
     newest = models[-1] if models else None

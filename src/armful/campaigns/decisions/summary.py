@@ -1,5 +1,6 @@
 """The summary of a service's campaign: what a dashboard shows that does not depend on single decisions."""
 
+import json
 from collections import Counter
 from datetime import timedelta
 from typing import Any
@@ -53,7 +54,7 @@ def summary(
     totals, reward = _series.totals_of(segments), settings.outcomes.reward
     lift = decision_lift(segments, "rewards")
     policy = policy_of(fold)
-    every, suggested = _every(fold, update_every), suggested_interval(fold, policy)
+    every, suggested = interval(fold, update_every), suggested_interval(fold, policy)
     return as_json(  # type: ignore[no-any-return]
         {
             "campaign": settings.name,
@@ -136,8 +137,15 @@ def cadence_notes(every: timedelta, suggested: float | None) -> list[str]:
     ]
 
 
-def _every(fold: DecisionFold, update_every: timedelta | None) -> timedelta:
+def interval(fold: DecisionFold, update_every: timedelta | None = None) -> timedelta:
+    """Return the time between updates: the one that is given, or that of the settings."""
     return update_every or (fold.settings.service or ServiceSettings()).update_every
+
+
+def published_interval(text: str) -> timedelta | None:
+    """Return the time between updates in a published summary; None if it has none."""
+    seconds = (json.loads(text or "{}").get("model") or {}).get("update_every_seconds")
+    return None if seconds is None else timedelta(seconds=seconds)
 
 
 def headline(totals: dict[str, float], lift: Lift | None, reward: str) -> str:

@@ -11,7 +11,7 @@ from armful.campaigns.decisions._audit import audit_decisions
 from armful.campaigns.decisions._counts import SHARES
 from armful.campaigns.decisions.fold import DecisionFold
 from armful.campaigns.decisions.published import PublishedModel
-from armful.campaigns.decisions.summary import policy_of, summary
+from armful.campaigns.decisions.summary import interval, policy_of, published_interval, summary
 from armful.errors import LedgerError
 from armful.ledger import ModelInfo
 
@@ -21,7 +21,7 @@ AUDIT_AGAIN = 1.25
 
 
 def update_model(fold: DecisionFold, now: datetime, *, update_every: timedelta | None = None) -> ModelInfo | None:
-    """Fold what has changed in the ledger, and publish a new model if there is anything new.
+    """Fold what has changed in the ledger, and publish a new model if there is anything new, or another interval.
 
     Every step is a transaction of its own or can be done again, so it may be killed at any moment. If another updater
     published meanwhile, or somebody was erased, the fold is brought up to date and it is tried again.
@@ -49,7 +49,7 @@ def update_model(fold: DecisionFold, now: datetime, *, update_every: timedelta |
     for _ in range(MOST_TRIES):
         fold.update(now)
         newest = ledger.newest_model(state=False)
-        if newest is not None and _is_up_to_date(newest[0], fold):
+        if newest is not None and _is_up_to_date(newest[0], newest[2], fold, update_every):
             ledger.model_checked(newest[0].version, now)
             return None
         version = ledger.model_version() + 1
@@ -82,8 +82,13 @@ def update_model(fold: DecisionFold, now: datetime, *, update_every: timedelta |
     )
 
 
-def _is_up_to_date(newest: ModelInfo, fold: DecisionFold) -> bool:
-    """Return whether a published model holds what the fold holds: rewards, erasures, decisions and closed windows."""
+def _is_up_to_date(newest: ModelInfo, text: str, fold: DecisionFold, update_every: timedelta | None) -> bool:
+    """Return whether a published model holds what the fold holds: rewards, erasures, decisions and closed windows.
+
+    Its summary also has to say how often it is updated, or the dashboard would call the updater late.
+    """
+    if published_interval(text) != interval(fold, update_every):
+        return False
     if fold.unpublished or (newest.position, newest.last_round) != (fold.position, fold.last_round):
         return False
     after, until = sorted((newest.closed_until, fold.closed_until))
