@@ -2,6 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
@@ -123,6 +124,32 @@ def test_answers_violations_and_k_are_those_of_enumeration(question):
 @given(questions())
 def test_answers_violations_and_k_are_those_of_enumeration_many_times(question):
     compare_with_enumeration(question)
+
+
+def test_required_arms_that_the_presolve_of_some_versions_leaves_out_are_kept():
+    """scipy 1.15 says of these rows that a set without the required arm is best."""
+    constraint = Linear([[1, 1, -2, 0, 0, 0], [-1, 0, 0, 0, 0, 2], [0] * 6], [1, 0, -np.inf], [1, 0, 2])
+    for seed in range(20):
+        with pytest.raises(InfeasibleError):
+            constraint.best_given(np.zeros(6), np.random.default_rng(seed), required=[0])
+
+
+@pytest.mark.parametrize("errs_with", [(True,), (True, False)])
+def test_an_answer_without_a_required_arm_is_none(monkeypatch, errs_with):
+    milp = scipy.optimize.milp
+
+    def forgets_bounds(*scores, options, bounds, **question):
+        if options["presolve"] in errs_with:
+            bounds = scipy.optimize.Bounds(0, 1)
+        return milp(*scores, options=options, bounds=bounds, **question)
+
+    monkeypatch.setattr(scipy.optimize, "milp", forgets_bounds)
+    constraint = Requiring(Linear([[1, 1, 1]], 0, 1), [0])
+    if errs_with == (True,):
+        assert constraint.best([1.0, 5.0, 2.0]).indices.tolist() == [0]
+    else:
+        with pytest.raises(ArithmeticError, match=r"^HiGHS failed: its answer disregards arms"):
+            constraint.best([1.0, 5.0, 2.0])
 
 
 def test_differences_far_below_the_tolerance_of_highs_are_seen():

@@ -152,7 +152,8 @@ class _Program:
     def ask(self, *, presolve: bool, fractions: bool = False) -> Answer:
         """Return the answer of HiGHS; for the relaxation (with `fractions`), only the bound.
 
-        With `presolve` HiGHS simplifies the program first. Where it fails it is asked again in the other way.
+        With `presolve` HiGHS simplifies the program first. Where it fails it is asked again in the other way, as it is
+        where the answer is not one to the question: the presolve of scipy 1.15 may leave out an arm that is fixed.
         """
         from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
 
@@ -172,12 +173,14 @@ class _Program:
                 constraints=LinearConstraint(rows.matrix[:, arms], rows.lower, rows.upper),
                 options=options | {"presolve": simplified},
             )
-            if result.status in (0, 1, 2):
+            keeps_fixed = result.x is None or not (np.abs(result.x - free) > 0.5).any()  # NaN where an arm is free
+            if result.status in (0, 1, 2) and keeps_fixed:
                 break
         if fractions:
             return Answer(None, bound=-float(result.fun) if result.status == 0 else math.inf)
-        if result.status not in (0, 1, 2):
-            raise ArithmeticError(f"HiGHS failed: {result.message}")
+        if result.status not in (0, 1, 2) or not keeps_fixed:
+            reason = result.message if keeps_fixed else "its answer disregards arms that are required or excluded"
+            raise ArithmeticError(f"HiGHS failed: {reason}")
         bound = result.mip_dual_bound
         return Answer(
             chosen=None if result.x is None else np.sort(arms[np.asarray(result.x) > 0.5]),
