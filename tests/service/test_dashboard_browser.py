@@ -420,6 +420,7 @@ def test_the_page_of_the_interface_shows_every_route_with_a_command_to_copy(brow
         assert command[:4] == ["curl", "-X", "POST", f"{server.url}/v1/decisions"]
         assert json.loads(command[command.index("-d") + 1]) == example
         assert "Authorization: Bearer KEY" in command
+        expect(page.locator("main")).to_contain_text("where the service has no keys, leave out that line")
         expect(page.locator("#get--v1-decisions-id- pre").first).to_contain_text("/v1/decisions/17'")
         assert page.evaluate(CONTRAST) == []
     with open_page(
