@@ -166,7 +166,7 @@ class StoredDecision:
     decision_id : str
     chosen : list of StoredArm
     decided_at, closes_at : datetime
-        When it was made, and until when rewards count.
+        When it was made, and when arms without a reward count as missing; later rewards still count.
     key, unit : str or None
     share : str
     model_version, n_candidates : int or None
