@@ -113,7 +113,7 @@ def _outcomes(guess: ServiceGuess) -> list[str]:
     return [
         "[outcomes]",
         line(f"reward = {toml_string(guess.reward.name)}", "what the reward of an item is called"),
-        line('window = "30 minutes"', "how long to wait for rewards: seconds, minutes, hours, days; later ones count too"),
+        line('window = "30 minutes"', "how long to wait for rewards: seconds, minutes, hours, days; later ones count"),
         line("missing = 0.0", 'what no reward means when the window has closed; or "unknown"'),
         line('learn = "when the window closes"', 'or "at once", if the delay does not depend on the reward'),
     ]
