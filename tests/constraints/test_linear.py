@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from itertools import product
 
 import numpy as np
@@ -127,11 +129,28 @@ def test_answers_violations_and_k_are_those_of_enumeration_many_times(question):
 
 
 def test_required_arms_that_the_presolve_of_some_versions_leaves_out_are_kept():
-    """scipy 1.15 says of these rows that a set without the required arm is best."""
+    """Before scipy 1.17.1 a set without the required arm was said to be best."""
     constraint = Linear([[1, 1, -2, 0, 0, 0], [-1, 0, 0, 0, 0, 2], [0] * 6], [1, 0, -np.inf], [1, 0, 2])
     for seed in range(20):
         with pytest.raises(InfeasibleError):
             constraint.best_given(np.zeros(6), np.random.default_rng(seed), required=[0])
+
+
+CRASHED = """
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+scores = [-7.546963764256982e-07, 1369880.8431283808, 1369880.8431011664]
+scores += [-4.167887932576818e-05, -3.713611069894703e-05, -1.231918836387302e-05]
+rows = LinearConstraint([[0, 1, 2, -2, -1, 1], [2, 1, 2, -2, -1, 1]], [1, 0], [3, 0])
+options = {"mip_rel_gap": 1.0000000000000001e-11, "presolve": True}
+print(milp(scores, integrality=np.ones(6), bounds=Bounds(0, 1), constraints=rows, options=options).status)
+"""
+
+
+def test_the_oldest_scipy_survives_a_question_that_crashed_those_before():
+    """Its status is 2, for no allowed set; before scipy 1.17.1 the process ended with a segmentation fault."""
+    done = subprocess.run([sys.executable, "-c", CRASHED], capture_output=True, text=True, timeout=900, check=False)
+    assert (done.returncode, done.stdout) == (0, "2\n")
 
 
 @pytest.mark.parametrize("errs_with", [(True,), (True, False)])

@@ -153,7 +153,7 @@ class _Program:
         """Return the answer of HiGHS; for the relaxation (with `fractions`), only the bound.
 
         With `presolve` HiGHS simplifies the program first. Where it fails it is asked again in the other way, as it is
-        where the answer is not one to the question: the presolve of scipy 1.15 may leave out an arm that is fixed.
+        where the answer is not one to the question: some presolves leave out an arm that is fixed to be in.
         """
         from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
 
