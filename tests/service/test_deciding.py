@@ -14,6 +14,7 @@ from armful.campaigns.decisions.published import PublishedModel
 from armful.campaigns.holdout import uniforms
 from armful.constraints import Excluding, Quotas, Requiring, TopK
 from armful.ledger import Ledger, ModelInfo
+from armful.service._problems import ProblemError
 from tests.service.small_service import SETTINGS, features, make_campaign, request_of, serving
 
 
@@ -173,6 +174,20 @@ def test_a_key_gives_its_decision_also_when_it_could_not_be_made_any_more(folder
         service.request("PUT", "/v1/arms", json={"withdraw": ["a"]})
         assert service.post("/v1/decisions", request).json() == {**first, "repeated": True}
         assert service.post("/v1/decisions", {**request, "key": "tuesday"}).status_code == 422
+
+
+def test_a_key_gives_its_decision_also_when_no_set_is_found_in_time(folder, monkeypatch):
+    request = request_of(features(5), key="monday")
+    with serving(folder) as service:
+        first = service.post("/v1/decisions", request).json()
+
+        async def too_slow(*_):
+            raise ProblemError(503, "no set was found in time")
+
+        monkeypatch.setattr(service.worker.candidates, "is_quick", lambda _: False)
+        monkeypatch.setattr(service.worker, "compute", too_slow)
+        assert service.post("/v1/decisions", request).json() == {**first, "repeated": True}
+        assert service.post("/v1/decisions", {**request, "key": "tuesday"}).status_code == 503
 
 
 def test_a_smaller_set_is_noted_in_the_answer_and_with_the_decision(folder):

@@ -36,10 +36,12 @@ async def decide(call: Call) -> Answer:
     fingerprint = None if key is None else fingerprint_of(request)
     try:
         prepared = await _prepared(worker, request, key, fingerprint)
-    except ValueError as error:
+    except (ValueError, ProblemError) as error:
         known = None if key is None else await with_ledger(worker.read(worker.ledger.round_by_key, key))
         if known is not None:  # decided before, when this could be decided
             return await _repeated(worker, known.number, fingerprint)
+        if isinstance(error, ProblemError):
+            raise
         raise ProblemError(422, str(error)) from None
     del body, request  # while this one waits for the store, the next ones use their memory, which is in the cache
     decided = await with_ledger(worker.store_decision(prepared.decision))
