@@ -224,7 +224,7 @@ def test_an_array_that_was_handed_out_cannot_be_changed_behind_the_simulation():
         ({"mean": np.ones(3)}, "a mean reward for each arm"),
         ({"features": np.ones(4)}, "a mean reward for each arm"),
         ({"features": np.ones((4, 5, 1))}, "a mean reward for each arm"),
-        ({"noise": "gauss"}, "noise must be one of"),
+        ({"noise": "gauss"}, "noise must be a number or 'bernoulli'"),
         ({"noise": -1.0}, "noise must not be negative"),
     ],
 )

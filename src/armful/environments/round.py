@@ -63,7 +63,7 @@ class Round:
                 f"{self.features.shape} and {self.mean.shape}"
             )
         if isinstance(self.noise, str):
-            checks.one_of("noise", self.noise, ("bernoulli",))
+            checks.one_of("noise", self.noise, ("bernoulli",), or_number=True)
             if not ((self.mean > -_TOLERANCE) & (self.mean < 1 + _TOLERANCE)).all():
                 lowest, highest = self.mean.min(), self.mean.max()
                 raise ValueError(f"with noise 'bernoulli' means must be from 0 to 1, got {lowest:g} to {highest:g}")
