@@ -74,9 +74,25 @@ def write_decisions(
         new.append((number, decision, row))
     if new:
         ids = store.insert_rounds(cursor, ROUND_COLUMNS, [(campaign_id, number, *row) for number, _, row in new])
-        of_arms = [(i, *arm) for i, (_, decision, _) in zip(ids, new, strict=True) for arm in decision.rows]
-        store.insert_few(cursor, chosen, CHOSEN_COLUMNS, of_arms)
+        rows_of = [(i, decision.rows) for i, (_, decision, _) in zip(ids, new, strict=True)]
+        store.insert_few(cursor, chosen, *_of_arms(store, rows_of))
     return answers
+
+
+def _of_arms(
+    store: Store, rows_of: Sequence[tuple[int, Sequence[tuple[Any, ...]]]]
+) -> tuple[Sequence[str], list[tuple[Any, ...]]]:
+    """Return columns of `chosen`, and the arms of each round as rows; the groups only if there are any."""
+    flag, blob = store.flag, store.blob
+    of_arms = [
+        (i, arm, position, share, predicted, bonus, flag(capped), probability, blob(features))
+        for i, rows in rows_of
+        for arm, position, share, predicted, bonus, capped, probability, features, _ in rows
+    ]
+    groups = [row[-1] for _, rows in rows_of for row in rows]
+    if groups.count(None) == len(groups):
+        return CHOSEN_COLUMNS[:-1], of_arms
+    return CHOSEN_COLUMNS, [(*row, group) for row, group in zip(of_arms, groups, strict=True)]
 
 
 def _numbers_of_keys(store: Store, cursor: Any, campaign_id: int, keys: Sequence[str]) -> dict[str, int]:
@@ -146,10 +162,10 @@ def _check_decisions(decisions: Sequence[NewDecision]) -> None:
 
 def _check_arms(decision: NewDecision) -> None:
     """Raise an error if an arm is there twice, or its features are not as many as those of the decision."""
-    ids, width = [row[0] for row in decision.rows], 4 * decision.n_features
+    ids, data = [row[0] for row in decision.rows], [row[7] for row in decision.rows]
     if len(set(ids)) < len(ids):
         raise LedgerError(f"an arm can be chosen once in a decision, and {_twice(ids)!r} is there twice")
-    if not all(type(row[7]) is bytes and len(row[7]) == width for row in decision.rows):
+    if not ({bytes}.issuperset(map(type, data)) and {4 * decision.n_features}.issuperset(map(len, data))):
         raise LedgerError(f"the features of an arm must be the bytes of {decision.n_features} numbers of float32")
 
 

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any
@@ -27,6 +27,10 @@ class Store(ABC):
     driver_errors: tuple[type[Exception], ...]
     alone = False
     """Whether nothing but a ledger may be in the database."""
+    flag: Callable[[bool], Any] = bool
+    """Turns a bool into what `insert` takes."""
+    blob: Callable[[bytes], Any] = bytes
+    """Turns bytes into what `insert` takes."""
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -72,6 +72,9 @@ class SqliteStore(Store):
 
     alone = True
     driver_errors = (sqlite3.Error,)
+    # Of a bool and of bytes the driver looks for an adapter first, which takes longer than to write them.
+    flag = int
+    blob = bytearray
 
     def __init__(self, file: str, *, create: bool, connect: Callable[[], Any] | None = None) -> None:
         try:
