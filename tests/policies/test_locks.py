@@ -1,6 +1,7 @@
 """One policy that many threads use."""
 
 import copy
+import gc
 import pickle
 import sys
 import threading
@@ -59,6 +60,23 @@ def expect_like(state, expected):
 
 def learned_one_by_one():
     return C2UCB(n_features=D).state.learn(ROWS.reshape(-1, D), REWARDS.reshape(-1))
+
+
+def test_threads_that_load_do_not_take_a_good_file_for_a_damaged_one(tmp_path):
+    """Python 3.11 fails to parse literals, as numpy does for each array, where the garbage collector lets others in."""
+    C2UCB(n_features=D).save(tmp_path / "policy")
+    before = gc.get_threshold()
+
+    def let_others_in(phase, info):
+        sum(range(50))
+
+    gc.set_threshold(10)
+    gc.callbacks.append(let_others_in)
+    try:
+        in_threads(lambda _: [armful.load(tmp_path / "policy") for _ in range(60)])
+    finally:
+        gc.callbacks.remove(let_others_in)
+        gc.set_threshold(*before)
 
 
 @pytest.mark.slow

@@ -7,11 +7,12 @@ the file holds, its `version` that of the layout.
 import json
 import math
 import os
+import re
 import stat
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,10 @@ VERSION = 1
 MOST_MEMBERS = 100
 MOST_ENTRIES = 1 << 40
 """Along an axis: an empty array may declare long axes without taking room in the file."""
+ARRAY_HEADER = re.compile(
+    r"\{'descr': '([^']+)', 'fortran_order': (True|False), 'shape': \(((?:[0-9]{1,18}(?:, ?|(?=\))))*)\), \} *\n"
+)
+LONGEST_ARRAY_HEADER = 10_000
 LONGEST_QUOTE = 200
 """Characters of a value from a file that an error message repeats."""
 Arrays = Mapping[str, NDArray[Any]]
@@ -95,9 +100,7 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     """Return an array of numbers or a string; raise ValueError if its declared size is not that of the member."""
     with archive.open(member) as file:
-        version = np.lib.format.read_magic(file)
-        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        shape, by_columns, dtype = readers[version](file)
+        shape, by_columns, dtype = _array_header(file)
         n_bytes = member.file_size - file.tell()
         if dtype.hasobject or dtype.kind not in "biufU" or min(shape, default=0) < 0:
             raise ValueError("not numbers")
@@ -108,6 +111,20 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
             raise ValueError("cut off")
     array = np.frombuffer(bytearray(data), dtype=dtype)
     return array.reshape(shape, order="F" if by_columns else "C")
+
+
+def _array_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return the shape of an array, whether it is stored by columns, and its dtype; raise if there is no such header.
+
+    numpy's own reader uses `ast`, which fails now and then where several threads use it in Python 3.11.
+    """
+    n_bytes_of_size = {(1, 0): 2, (2, 0): 4}[np.lib.format.read_magic(file)]
+    size = int.from_bytes(file.read(n_bytes_of_size), "little")
+    found = ARRAY_HEADER.fullmatch(file.read(min(size, LONGEST_ARRAY_HEADER)).decode("latin1"))
+    if found is None:
+        raise ValueError("not the header of an array")
+    dtype, by_columns, shape = found.groups()
+    return tuple(int(length) for length in shape.split(",") if length.strip()), by_columns == "True", np.dtype(dtype)
 
 
 def _refuse_header(path: Path, header: Any, kind: str) -> None:
