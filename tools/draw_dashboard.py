@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--demo", action="store_true", help="draw served-demo.png, which takes some minutes")
     if parser.parse_args().demo:
         with served_demo() as url:
-            draw(url, IMAGES / "served-demo.png", {**SIZE, "height": 900})
+            draw(url, IMAGES / "served-demo.png", {**SIZE, "height": 1060})
     else:
         server = DashboardServer()
         draw(server.url, IMAGES / "dashboard.png", SIZE)
@@ -71,7 +71,7 @@ def draw(url: str, target: Path, size: dict[str, int]) -> None:
     ):
         page.wait_for_selector("#coefficients-plot .scatterlayer .trace")
         drawn = Image.open(io.BytesIO(page.screenshot()))
-    drawn.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(target, optimize=True)
+    drawn.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(target, optimize=True)
     print(f"{target.relative_to(ROOT)}: {target.stat().st_size // 1024} KiB")
 
 
