@@ -4,6 +4,7 @@ Any program that reads .npz reads them. The header is the array `header.json`, a
 the file holds, its `version` that of the layout.
 """
 
+import io
 import json
 import math
 import os
@@ -70,6 +71,15 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
         raise PermissionError(f"no permission to read {path}") from None
     except Exception:  # numpy, zipfile and zlib meet damage with a dozen kinds of exception
         raise FileFormatError(f"{path} is not an armful file, or it is damaged") from None
+
+
+def read_arrays(data: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an .npz in memory, numbers and strings; raise FileFormatError if it is damaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return {name: _array(archive, member) for name, member in _members(archive, len(data)).items()}
+    except Exception:  # as in `read`
+        raise FileFormatError("the arrays are damaged") from None
 
 
 def short(value: object) -> str:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import zipfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.errors import FileFormatError
+from armful.files._npz_format import read_arrays
 
 
 def pack(kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
@@ -24,10 +24,9 @@ def pack(kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]
 def unpack(kind: str, data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays; raise FileFormatError if the bytes are damaged or of another kind."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = dict(file)
+        arrays = read_arrays(data)
         header = json.loads(str(arrays.pop("header.json")))
-    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile):
+    except (ValueError, KeyError, FileFormatError):
         raise FileFormatError(f"a {kind} is damaged") from None
     if not isinstance(header, dict) or header.get("kind") != kind:
         raise FileFormatError(f"expected a {kind}, got something else")

@@ -1,7 +1,6 @@
 """The model of a campaign: a fold over its ledger."""
 
 import io
-import zipfile
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +13,7 @@ from armful.campaigns._records import RoundRecord
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray
 from armful.errors import FileFormatError, LedgerError
+from armful.files._npz_format import read_arrays
 from armful.ledger import Ledger, RoundInfo
 from armful.model import RidgeState
 from armful.scan._threads import blas_at_one_thread
@@ -154,9 +154,9 @@ def _packed(state: RidgeState, made_with: FloatArray) -> bytes:
 def _unpacked(data: bytes, made_with: FloatArray, empty: RidgeState) -> RidgeState | None:
     """Return the state of a snapshot, or None if it is damaged or was made with other settings."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            if not np.array_equal(arrays["made_with"], made_with, equal_nan=True):
-                return None
-            return RidgeState.from_arrays(empty.ridge, dict(arrays), "snapshot")
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile, FileFormatError):
+        arrays = read_arrays(data)
+        if not np.array_equal(arrays["made_with"], made_with, equal_nan=True):
+            return None
+        return RidgeState.from_arrays(empty.ridge, arrays, "snapshot")
+    except (ValueError, KeyError, FileFormatError):
         return None
