@@ -88,6 +88,20 @@ def test_every_chart_is_drawn_and_has_its_table(browser, serve):
         assert page.locator("#notes-list li").all_text_contents() == data["notes"]
 
 
+@pytest.mark.parametrize(("relative", "shown"), [(1.39, "+139 %"), (0.0423, "+4.2 %"), (0.995, "+100 %")])
+def test_the_lift_is_as_precise_as_its_sentence(browser, serve, monkeypatch, relative, shown):
+    server = serve()
+    made = server.source.data
+
+    def with_lift(name):
+        data = made(name)
+        return {**data, "lift": {**data["lift"], "relative": relative}}
+
+    monkeypatch.setattr(server.source, "data", with_lift)
+    with open_page(browser, server.url) as page:
+        expect(tile(page, "Lift")).to_have_text(shown)
+
+
 def test_pooled_points_keep_the_mean_of_all_rewards(browser, serve):
     server = serve()
     with open_page(browser, server.url) as page:

@@ -2,7 +2,7 @@
 import { coefficientChart, draw, explorationChart, isOpen, positionChart, quotaChart, rewardChart, sharesIn, showsOpen } from "./charts.js";
 import { showDecisions } from "./decisions.js";
 import { byId, element, fillList, fillTable, prose, setProse, setText, show } from "./dom.js";
-import { NONE, count, date, duration, interval, moment, number, percent, plural, signed } from "./words.js";
+import { NONE, count, date, duration, interval, moment, number, percent, plural, signed, signedPercent } from "./words.js";
 
 const LATE = 3; // a model that was not looked at for so many intervals is late
 const RANGES = [["last hour", 3600], ["last 6 hours", 21600], ["last day", 86400], ["last week", 604800], ["last 30 days", 2592000]];
@@ -62,7 +62,7 @@ function tilesOf(data, now) {
   if (lift && (lift.value ?? null) !== null) {
     const isSure = lift.low > 0 || lift.high < 0;
     const note = share ? `${signed(lift.value)} per ${data.kind === "campaign" ? "contact" : "arm"}` : interval(lift.low, lift.high, signed);
-    const value = share ? `${signed(Number((100 * lift.relative).toPrecision(2)))} %` : signed(lift.value);
+    const value = share ? signedPercent(lift.relative) : signed(lift.value);
     tiles.push({ title: "Lift", value, note: `${note}, ${isSure ? "against the holdout" : "may be chance"}`, level: isSure ? "accent" : "" });
   }
   tiles.push({ title: data.kind === "campaign" ? "Rounds" : "Decisions", value: count(data.decisions), note: series.length ? `since ${date(series[0].from)}` : "none yet" });

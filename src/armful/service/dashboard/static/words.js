@@ -14,8 +14,11 @@ export function number(value) {
 }
 
 export const count = (value) => (isNumber(value) ? minus(WHOLE.format(value)) : NONE);
+// With two digits, and as a whole number from 100 % on.
+const inPercent = (value) => (Math.abs(value) < 1 ? Number((100 * value).toPrecision(2)) : Math.round(100 * value));
 export const signed = (value) => (isNumber(value) ? (value >= 0 ? "+" : "") + number(value) : NONE);
-export const percent = (value) => (isNumber(value) ? `${number(Number((100 * value).toPrecision(2)))} %` : NONE);
+export const percent = (value) => (isNumber(value) ? `${number(inPercent(value))} %` : NONE);
+export const signedPercent = (value) => (isNumber(value) ? `${signed(inPercent(value))} %` : NONE);
 export const interval = (low, high, write = number) => (isNumber(low) && isNumber(high) ? `${write(low)} to ${write(high)}` : NONE);
 export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 
