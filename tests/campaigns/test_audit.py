@@ -126,6 +126,24 @@ def test_an_effect_that_is_no_straight_line_is_found():
     assert "`spline = 4`" in finding.repair
 
 
+def test_weights_of_places_that_do_not_fit_are_named():
+    """A service multiplies all features of an arm, the constant too, by what it believes of the arm's place."""
+    believed, true = np.array([1.0, 0.9, 0.8, 0.7]), np.array([1.0, 0.4, 0.3, 0.2])
+    world = World(np.random.default_rng(4), kind="normal", level=0.8)
+    policy = made_policy(world)
+
+    def in_places(record):
+        place = np.arange(len(record.rewards)) % 4
+        features = (record.features * believed[place][:, None]).astype(np.float32)
+        return replace(record, features=features, rewards=record.rewards * true[place])
+
+    records = [in_places(record) for record in play(world, policy, k=1000)]
+    finding = found(world, records, policy)["shape"]
+    assert finding.level == "problem"
+    assert "of the weights of their places earned" in finding.sentence
+    assert finding.repair.startswith("The weights of places, `positions` under `[service]`, do not fit")
+
+
 def test_an_interaction_is_found_in_the_tenths_of_the_predictions():
     world = World(np.random.default_rng(4), kind="normal")
     both = (world.numbers[:, 0] > 0.5) & (world.region == 0)

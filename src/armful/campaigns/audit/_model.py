@@ -10,6 +10,7 @@ from armful.campaigns.audit._finding import Finding, Level, fine, not_checked, n
 from armful.campaigns.audit._groups import has_two_values, parts_of
 from armful.campaigns.audit._scores import WithinRounds, critical
 from armful.campaigns.audit._words import Words
+from armful.campaigns.features import CONSTANT
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray
 from armful.theory import estimate_shock
@@ -159,12 +160,7 @@ def check_shape(model: WithinRounds, rows: Rows, names: list[str], words: Words,
         )
     share = gain / max(model.explained, np.finfo(float).tiny)
     level: Level = "problem" if share >= LARGE_GAIN else "look"
-    of = "the predictions" if name == PREDICTIONS else quoted(name)
-    advice = (
-        "Give the numbers under `[features.columns]` a `spline = 4`, or add pairs of columns to `interactions`."
-        if name == PREDICTIONS
-        else f"Give the column of {quoted(name)} a `spline = 4` (or `log = true`) under `[features.columns]`."
-    )
+    of, repair = _misfit(name)
     return Finding(
         name="shape",
         level=level,
@@ -172,8 +168,20 @@ def check_shape(model: WithinRounds, rows: Rows, names: list[str], words: Words,
         f"straight line of the model ({number(abs(z))} standard errors, the largest of {looks} groups); allowing "
         f"for it would explain {percent(share)} more.",
         consequence=f"The model misjudges some {words.people}, and more outcomes do not change that.",
-        repair=f"{advice} It takes effect in a new campaign: the features of this one are frozen.",
+        repair=repair,
     )
+
+
+def _misfit(name: str) -> tuple[str, str]:
+    """Return what a feature is called in a finding, and what to do where it does not fit."""
+    if name == CONSTANT:  # it differs among arms only where it is multiplied by the weights of their places
+        repair = "The weights of places, `positions` under `[service]`, do not fit: give others, or let them be "
+        return "the weights of their places", f'{repair}estimated by `"estimate"`, which takes exploration.'
+    of, column, more = quoted(name), f"the column of {quoted(name)}", "or `log = true`, under `[features.columns]`"
+    if name == PREDICTIONS:
+        of, column, more = "the predictions", "the numbers under `[features.columns]`", "or add pairs to `interactions`"
+    later = "It takes effect in a new campaign: the features of this one are frozen."
+    return of, f"Give {column} a `spline = 4`, {more}. {later}"
 
 
 def _bins(model: WithinRounds, rows: Rows, names: list[str]) -> Iterator[tuple[str, list[str], FloatArray]]:
