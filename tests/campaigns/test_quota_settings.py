@@ -53,7 +53,7 @@ def test_bounds_hold_for_the_groups_that_are_there(at_least, at_most):
     groups = ["a", "b", "c"]
     needed = sum(int(Fraction(str(bound)) * 40) if isinstance(bound, float) else bound for bound in at_least.values())
     if needed > 40:
-        with pytest.raises(InfeasibleError, match=f"asks for at least {needed} contacts in .* groups, and k is 40"):
+        with pytest.raises(InfeasibleError, match=f"asks for at least {needed} in .* groups, and k is 40"):
             quota.bounds(groups, 40)
         return
     low, high = quota.bounds(groups, 40)
@@ -85,7 +85,5 @@ def test_a_group_that_nobody_is_in_is_named():
 
 def test_groups_that_need_more_than_k_are_refused():
     quota = QuotaSettings(column="region", at_least=0.4)
-    with pytest.raises(
-        InfeasibleError, match="at least 12 contacts in 3 groups, and k is 10; lower at_least, or raise k"
-    ):
+    with pytest.raises(InfeasibleError, match="at least 12 in 3 groups, and k is 10; lower at_least, or raise k"):
         quota.bounds(["a", "b", "c"], 10)

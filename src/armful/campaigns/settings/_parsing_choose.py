@@ -98,7 +98,7 @@ def _refuse_impossible(section: Section, quota: QuotaSettings, k: int) -> None:
     if shares > 1:
         section.add(("at_least",), f"has shares that must not add up to more than 1, got {float(shares):g}")
     elif needed > k:
-        section.add(("at_least",), f"must not add up to more than k = {k} contacts, got {needed}")
+        section.add(("at_least",), f"must not add up to more than k = {k}, got {needed}")
     for group in dict.fromkeys([*lower, *upper]) or [None]:
         low, high = _bound_of(quota.at_least, group), _bound_of(quota.at_most, group)
         if low is None or high is None:
@@ -106,7 +106,7 @@ def _refuse_impossible(section: Section, quota: QuotaSettings, k: int) -> None:
         least, most = whole_count(low, k, up=False), whole_count(high, k, up=True)
         if least > most:
             of = "" if group is None else f" of {toml_string(group)}"
-            section.add(("at_least",), f"must not exceed at_most{of}, got {least} and {most} contacts")
+            section.add(("at_least",), f"must not exceed at_most{of}, got {least} and {most}")
 
 
 def _bound_of(bound: Bound, group: str | None) -> int | float | None:
@@ -123,4 +123,4 @@ def _count_or_share(value: Any) -> int | float:
     return whole(0).convert(value) if isinstance(value, int) else value
 
 
-BOUND: Check[int | float | None] = Check("a whole number of contacts, or a share of k from 0.0 to 1.0", _count_or_share)
+BOUND: Check[int | float | None] = Check("a whole number, or a share of k from 0.0 to 1.0", _count_or_share)

@@ -70,7 +70,7 @@ class QuotaSettings:
                 )
         if (needed := sum(least.values())) > k:
             raise InfeasibleError(
-                f"the quota of {self.column!r} asks for at least {needed} contacts in {len(least)} groups, and k is "
+                f"the quota of {self.column!r} asks for at least {needed} in {len(least)} groups, and k is "
                 f"{k}; lower at_least, or raise k"
             )
         return _only(present, least), _only(present, most)
