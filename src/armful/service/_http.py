@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from armful.service._limits import ClientGoneError, check_content, read_body
 from armful.service._logging import LOGGER, log_request
-from armful.service._problems import PROBLEM_JSON, ProblemError
+from armful.service._problems import PROBLEM_JSON, RETRY, ProblemError
 from armful.service.keys import Role
 
 if TYPE_CHECKING:
@@ -199,7 +199,9 @@ class Requests:
         except ClientGoneError:
             scope["armful.status"] = 499  # nobody is there to be answered
         except asyncio.CancelledError:
-            scope.setdefault("armful.status", 499)
+            if "armful.status" not in scope:
+                problem = ProblemError(503, "the service is ending: send the request again, with the same key", RETRY)
+                await send_answer(problem_answer(problem, scope["armful.request"]), scope, send)
             raise
         except Exception:
             LOGGER.exception("a request failed", extra={"fields": {"request_id": request_id.decode()}})

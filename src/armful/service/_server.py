@@ -74,6 +74,10 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._before_shutdown()
+        for accepting in self.servers:
+            if isinstance(accepting, Accepting):  # uvicorn tells only connections that it knows to close
+                accepting.close()
+                await accepting.wait_closed()
         await super().shutdown(sockets)
 
 
