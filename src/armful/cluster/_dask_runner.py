@@ -59,7 +59,8 @@ class DaskRunner:
         with warnings.catch_warnings():  # different versions get a sentence of ours
             warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
             client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-        with _quiet("distributed.client"), client:
+        # After an interrupt some versions of dask leave a task whose error asyncio reports while the client closes.
+        with _quiet("asyncio"), _quiet("distributed.client"), client:
             yield cls(client, address)
 
     def task(self, function: Callable[..., Any], *arguments: Any) -> Any:
