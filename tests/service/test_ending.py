@@ -27,7 +27,7 @@ def test_connections_that_are_being_set_up_at_the_end_are_closed_too():
             return await plain(*arguments)
 
         loop.connect_accepted_socket = slow
-        config = uvicorn.Config(waits_for_ever, http=GuardedProtocol, lifespan="off", log_config=None)
+        config = uvicorn.Config(waits_for_ever, http=GuardedProtocol, ws="none", lifespan="off", log_config=None)
         config.load()
         lifeline = SimpleNamespace(beat=lambda: None, ready=lambda: None)
         server = _Server(config, lifeline, lambda: None, (Shares(1), 0))
