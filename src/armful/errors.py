@@ -24,7 +24,7 @@ class LedgerError(ValueError):
 
 
 class UnknownRoundError(LedgerError):
-    """A reward is for a round that is not there."""
+    """There is no such round: one that was asked for, or that a reward is for."""
 
 
 class NotChosenError(LedgerError):

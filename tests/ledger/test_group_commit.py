@@ -102,6 +102,18 @@ def test_the_time_to_wait_for_as_many_ends(ledger):
     held.group.close()
 
 
+def test_of_many_at_once_those_are_taken_for_which_there_is_room(ledger):
+    held, answers = Held(ledger, most_waiting=3), Answers()
+    held.group.decide(decision(), answers)
+    assert held.group.put([(decision(i), answers) for i in range(4)]) == 2
+    assert held.group.put([(decision(), answers)]) == 0
+    held.go_on.set()
+    assert [answer.number for answer in answers.wait(3)] == [2, 3, 4]
+    held.group.close()
+    assert held.group.put([(decision(), answers)]) == 0
+    assert ledger.last_number() == 4
+
+
 def test_one_request_after_another_does_not_wait(ledger, monkeypatch):
     monkeypatch.setattr(group_commit, "GATHER_SECONDS", 2 * PATIENCE_SECONDS)
     answers, group = Answers(), GroupCommit(ledger)

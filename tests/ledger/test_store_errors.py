@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import closing, contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import psycopg
@@ -15,7 +16,7 @@ from sqlalchemy import event, text
 from sqlalchemy.engine import make_url
 
 from armful.errors import LedgerError
-from armful.ledger import Ledger, _postgresql, _sqlite
+from armful.ledger import Ledger, _postgresql, _room, _sqlite
 from armful.testing._made_rounds import NOON, add, everything, made_arms
 from tests.postgresql import own_schema
 
@@ -254,6 +255,46 @@ def test_a_disk_that_takes_no_more_changes_nothing(ledger, file):
     said = subprocess.run(program, check=True, capture_output=True, text=True).stdout
     assert re.search("cannot be (read or )?written: the disk .*; nothing was changed", said), said
     assert len(ledger.rounds()) == 2
+
+
+NO_ROOM_TO_OPEN = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+from armful.ledger import Ledger
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+try:
+    Ledger.open(sys.argv[1], "autumn")
+except ValueError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+Ledger.open(sys.argv[1], "autumn").close()
+"""
+
+
+def test_a_ledger_that_a_full_disk_has_no_room_to_open_says_so(ledger, file):
+    ledger.close()
+    program = [sys.executable, "-c", NO_ROOM_TO_OPEN, f"sqlite:///{file}"]
+    said = subprocess.run(program, check=True, capture_output=True, text=True).stdout
+    assert "cannot be read or written: the disk is full; nothing was changed, make room and run this again" in said
+
+
+def test_a_ledger_is_not_written_anew_where_its_disk_has_no_room_for_that(ledger, file, monkeypatch):
+    before, size = everything(ledger), ledger.size()
+    free = [size - 1]
+    monkeypatch.setattr(_room.shutil, "disk_usage", lambda _: SimpleNamespace(free=free[0]))
+    with refused("is not written anew: that takes .* of its disk, and .* are free; make room and run this again$"):
+        ledger.compact()
+    assert everything(ledger) == before
+    with refused(
+        "^all is erased, but old copies may still be in .*, run this again: .* is not written anew: that takes"
+    ):
+        ledger.forget(["ann"])
+    free[0] = 2 * size
+    ledger.compact()
+    monkeypatch.setattr(_sqlite, "CACHE_KIB", 1)
+    monkeypatch.setenv("SQLITE_TMPDIR", str(file.parent))
+    with refused("is not written anew"):  # a temporary file on the same disk needs as much again
+        ledger.compact()
 
 
 def test_a_ledger_that_stays_locked_is_given_up(ledger, file, monkeypatch):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, CursorResult, Row, Select, func, select, type_coerce
 from sqlalchemy.types import NullType
 
-from armful.errors import LedgerError
+from armful.errors import LedgerError, UnknownRoundError
 from armful.ledger._engine import Store
 from armful.ledger._records import ChosenArms, RoundInfo, RoundOutcomes
 from armful.ledger._schema import campaigns, chosen, rewards, rounds
@@ -24,10 +24,10 @@ def select_rounds(campaign_id: int) -> Select[Any]:
 
 
 def read_round(connection: Connection, campaign_id: int, number: int) -> Row[Any]:
-    """Return the row of a round; raise LedgerError if there is none."""
+    """Return the row of a round; raise UnknownRoundError if there is none."""
     row = connection.execute(select_rounds(campaign_id).where(rounds.c.number == number)).one_or_none()
     if row is None:
-        raise LedgerError(f"there is no round {number}")
+        raise UnknownRoundError(f"there is no round {number}")
     return row
 
 

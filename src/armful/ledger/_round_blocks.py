@@ -41,8 +41,7 @@ def read_block(store: Store, connection: Connection, campaign_id: int, first: in
     of_round = np.array([index[round_id] for round_id in in_rounds], dtype=np.int64)
     share, place = np.array(shares, dtype=np.str_), np.array(positions, dtype=np.int64)
     order = np.lexsort((place, share, of_round))
-    row_of = {pair: row for row, pair in enumerate(zip(in_rounds, ids, strict=True))}
-    rewards, received_at, corrected = _rewards(store, columns(REWARDS, 5), row_of)
+    rewards, received_at, corrected = _rewards(store, columns(REWARDS, 5), list(zip(in_rounds, ids, strict=True)))
     cursor.close()
     return RoundBlock(
         numbers=np.array(numbers, dtype=np.int64),
@@ -78,20 +77,19 @@ def _features(data: tuple[bytes, ...], of_round: NDArray[np.int64], widths: NDAr
         raise LedgerError(f"rounds of one block must have as many features each, got {' and '.join(map(str, used))}")
     n_features = used[0] if used else int(widths.max(initial=0))
     joined = np.frombuffer(b"".join(data), dtype="<f4")
-    if joined.size != len(data) * n_features or any(len(row) != 4 * n_features for row in data):
+    if not {4 * n_features}.issuperset(map(len, data)):
         raise LedgerError("a round is damaged: its arms have other features than the round says")
     return joined.reshape(len(data), n_features).astype(np.float32, copy=False)
 
 
 def _rewards(
-    store: Store, columns: list[tuple[Any, ...]], row_of: dict[tuple[int, str], int]
+    store: Store, columns: list[tuple[Any, ...]], chosen: list[tuple[int, str]]
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    """Return the last reward of each arm, when it came, and whether another one came before."""
+    """Return the last reward of each chosen arm, when it came, and whether another one came before."""
     in_rounds, arms, _, values, moments = columns
+    row_of = {pair: row for row, pair in enumerate(chosen)} if values else {}
     rows = np.array([row_of[pair] for pair in zip(in_rounds, arms, strict=True)], dtype=np.int64)
-    rewards, received_at = np.full(len(row_of), np.nan), np.full(len(row_of), np.nan)
-    rewards[rows], received_at[rows] = (
-        np.array(values, dtype=np.float64),
-        _seconds(store, moments),
-    )  # the last one stays
-    return rewards, received_at, np.bincount(rows, minlength=len(row_of)) > 1
+    rewards, received_at = np.full(len(chosen), np.nan), np.full(len(chosen), np.nan)
+    rewards[rows] = np.array(values, dtype=np.float64)  # of several the last one stays
+    received_at[rows] = _seconds(store, moments)
+    return rewards, received_at, np.bincount(rows, minlength=len(chosen)) > 1

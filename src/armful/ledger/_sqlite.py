@@ -18,18 +18,21 @@ from armful.errors import LedgerError
 from armful.files._atomic_file import real_target
 from armful.ledger._engine import LOCK_SECONDS, Store
 from armful.ledger._locked_file import locked_file
+from armful.ledger._room import check_room
 from armful.ledger._schema import rounds
 from armful.ledger._turns import begin_immediate, turn
 from armful.ledger._versions import check_free, schema_version
 
 SYNCHRONOUS = ("FULL", 2)
 """With NORMAL a power cut loses commits that were acknowledged: the log is then synced at checkpoints only."""
+CACHE_KIB = 131072
+"""The pages of a round of 200,000 people are written once."""
 PRAGMAS = {
     "synchronous": SYNCHRONOUS[0],
     "foreign_keys": "ON",
     "secure_delete": "ON",
     "temp_store": "MEMORY",  # people's rows are not to be in temporary files
-    "cache_size": -131072,  # KiB: the pages of a round of 200,000 people are written once
+    "cache_size": -CACHE_KIB,
 }
 WRITES = "armful_writes"
 CHECKED, TIMEOUT = "armful_checked", "armful_timeout"
@@ -200,12 +203,13 @@ class SqliteStore(Store):
     def size(self) -> int:
         """Return the size of the file once all commits in its log are in it."""
         with self._explained(), self.engine.connect() as connection:
-            cursor = _waiting_cursor(connection.connection)
-            pages, size = (cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
-            return int(pages) * int(size)
+            return _pages(_waiting_cursor(connection.connection))[0]
 
     def compact(self) -> None:
-        """Write the file anew, and empty its write-ahead log unless another process is reading it."""
+        """Write the file anew, and empty its write-ahead log unless another process is reading it.
+
+        A disk that has no room for that is refused.
+        """
         self._write_anew()
         with self._explained(), self.engine.connect() as connection:
             _waiting_cursor(connection.connection).execute("PRAGMA optimize")
@@ -215,6 +219,8 @@ class SqliteStore(Store):
         waiting = turn(self._turns, time.monotonic() + LOCK_SECONDS)
         with self._explained(), self.engine.connect() as connection, waiting:
             cursor = _waiting_cursor(connection.connection)
+            size, unused = _pages(cursor)
+            check_room(self.path, self.name, size - unused, CACHE_KIB * 1024)
             cursor.execute("PRAGMA temp_store = FILE")  # a copy of the whole file may be larger than memory
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA temp_store = MEMORY")
@@ -222,7 +228,7 @@ class SqliteStore(Store):
 
     def moment(self, value: datetime) -> str:
         """Return the text that SQLAlchemy writes."""
-        return value.astimezone(UTC).isoformat(sep=" ", timespec="microseconds").removesuffix("+00:00")
+        return value.astimezone(UTC).isoformat(" ", "microseconds")[: -len("+00:00")]
 
     def seconds(self, moment: str) -> float:
         """Return the seconds of such a text."""
@@ -245,14 +251,17 @@ class SqliteStore(Store):
     def explain(self, error: BaseException) -> str:
         """Return one sentence for an error of SQLite."""
         code = getattr(error, "sqlite_errorcode", None)
-        sentence = None if code is None else SENTENCES.get(code & 0xFF)
+        sentence = None if code is None else SENTENCES.get(code, SENTENCES.get(code & 0xFF))
         return f"{self.name} {sentence or f'cannot be used: {str(error).splitlines()[0]}'}"
 
 
+FULL = "the disk is full; nothing was changed, make room and run this again"
 SENTENCES = {
     sqlite3.SQLITE_BUSY: f"is locked by another process for more than {LOCK_SECONDS} seconds: nothing was changed, run "
     "this again when the other one has ended",
-    sqlite3.SQLITE_FULL: "cannot be written: the disk is full; nothing was changed, make room and run this again",
+    sqlite3.SQLITE_FULL: f"cannot be written: {FULL}",
+    # Whoever opens a file that nobody has open makes its `-shm` file, also to read.
+    sqlite3.SQLITE_IOERR_SHMSIZE: f"cannot be read or written: {FULL}",
     sqlite3.SQLITE_READONLY: "cannot be written: it or its folder is read-only; nothing was changed",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened: it and its folder must be readable and writable",
     sqlite3.SQLITE_NOTADB: "is not a ledger: it is not an SQLite database; give another store",
@@ -266,6 +275,13 @@ SENTENCES = {
 def _insertion(table: Table, columns: tuple[str, ...], n_rows: int = 1) -> str:
     marks = f"({', '.join('?' * len(columns))})"
     return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {', '.join([marks] * n_rows)}"
+
+
+def _pages(cursor: Any) -> tuple[int, int]:
+    """Return the bytes of all pages, and of those that are not in use."""
+    names = ("page_size", "page_count", "freelist_count")
+    size, count, unused = (int(cursor.execute(f"PRAGMA {name}").fetchone()[0]) for name in names)
+    return count * size, unused * size
 
 
 def _waiting_cursor(connection: PoolProxiedConnection) -> Any:

@@ -74,7 +74,7 @@ class LedgerView:
         return None if row is None else as_round(row)
 
     def round(self, number: int) -> RoundInfo:
-        """Return the round with this number; raise LedgerError if there is none."""
+        """Return the round with this number; raise UnknownRoundError if there is none."""
         with self._store.reading() as connection:
             return as_round(read_round(connection, self._id, number))
 

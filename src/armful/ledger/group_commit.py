@@ -13,8 +13,8 @@ from armful.ledger.ledger import Ledger
 LARGEST_GROUP = 1000
 """How many requests one transaction holds at most."""
 GATHER_SECONDS = 0.004
-"""How long a transaction waits at most until as many requests are there as the one before had: most of what a small one
-costs is the sync, so fewer and larger ones take less of the processor (PostgreSQL's commit_delay)."""
+"""How long after a transaction the next one waits at most until as many requests are there as it had: most of what a
+small one costs is the sync, so fewer and larger ones take less of the processor (PostgreSQL's commit_delay)."""
 Done = Callable[[Any], None]
 Deliver = Callable[[list[tuple[Done, Any]]], None]
 
@@ -54,7 +54,7 @@ class GroupCommit:
         QueueFullError
             Too many requests are waiting.
         """
-        self._put(decision, done)
+        self._put_one(decision, done)
 
     def reward(self, rewards: NewRewards, done: Callable[[RewardsAdded | Exception], None]) -> None:
         """Hand over a request of rewards; `done` gets what became of it.
@@ -64,7 +64,19 @@ class GroupCommit:
         QueueFullError
             Too many requests are waiting.
         """
-        self._put(rewards, done)
+        self._put_one(rewards, done)
+
+    def put(self, requests: Sequence[tuple[NewDecision | NewRewards, Done]]) -> int:
+        """Hand over requests, each with the function that gets its answer; return how many of them, the first ones.
+
+        Those after would be too many: they are not taken.
+        """
+        with self._changed:
+            room = 0 if self._is_closed else max(self._most_waiting - len(self._waiting), 0)
+            self._waiting.extend(requests[:room])
+            if len(self._waiting) >= self._enough:
+                self._changed.notify()
+        return min(room, len(requests))
 
     def close(self) -> None:
         """Write all that is waiting, then end; further requests are refused."""
@@ -76,25 +88,23 @@ class GroupCommit:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def _put(self, request: NewDecision | NewRewards, done: Done) -> None:
-        with self._changed:
-            if self._is_closed:
-                raise QueueFullError("the ledger takes no more requests: the service is stopping")
-            if len(self._waiting) >= self._most_waiting:
-                raise QueueFullError(
-                    f"{self._most_waiting} requests are waiting for the ledger already; try again later"
-                )
-            self._waiting.append((request, done))
-            if len(self._waiting) >= self._enough:
-                self._changed.notify()
+    def refusal(self) -> QueueFullError:
+        """Return why requests are not taken."""
+        if self._is_closed:
+            return QueueFullError("the ledger takes no more requests: the service is stopping")
+        return QueueFullError(f"{self._most_waiting} requests are waiting for the ledger already; try again later")
+
+    def _put_one(self, request: NewDecision | NewRewards, done: Done) -> None:
+        if not self.put([(request, done)]):
+            raise self.refusal()
 
     def _run(self) -> None:
         group: list[tuple[NewDecision | NewRewards, Done]] = []
         while True:
             with self._changed:
-                self._wait_for(1)
                 if len(group) > 1:
                     self._wait_for(len(group), GATHER_SECONDS)
+                self._wait_for(1)
                 n = min(len(self._waiting), LARGEST_GROUP)
                 group = [self._waiting.popleft() for _ in range(n)]
             if not group:
