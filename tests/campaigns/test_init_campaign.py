@@ -161,6 +161,7 @@ def test_the_source_is_seen_from_the_folder(tmp_path, source, monkeypatch):
         (lambda t: t, {"reward": "customer_id"}, "the reward must be another column than the id, got 'customer_id' fo"),
         (lambda t: t, {"k": 0}, "k must be a whole number of at least 1, got 0"),
         (lambda t: t.select(["customer_id", "duration"]), {}, "has no column that can be a feature: duration"),
+        (lambda t: t.select(["customer_id"]), {}, "has no column that can be a feature: it has the ids alone"),
     ],
 )
 def test_a_file_that_is_not_enough_is_refused_in_a_sentence_and_nothing_is_left(tmp_path, change, options, sentence):

@@ -136,6 +136,11 @@ def test_what_is_not_enough_is_refused_in_a_sentence_and_nothing_is_left(tmp_pat
     assert os.listdir(tmp_path) == ["impressions.csv"]
 
 
+def test_a_file_of_ids_alone_is_refused(tmp_path, written):
+    with pytest.raises(ValueError, match="has no column that can be a feature of items: it has the ids alone"):
+        init_service(tmp_path / "shop", written({"item_id": [f"i{i}" for i in range(5)]}))
+
+
 def test_neither_a_file_nor_features_are_not_enough(tmp_path):
     with pytest.raises(ValueError, match="a service begins from a file"):
         init_service(tmp_path / "shop")

@@ -10,9 +10,11 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from plotly.offline import get_plotlyjs
+from scipy.stats import binomtest
 
 from armful import C2UCB, CombLinTS, theory
 from armful.campaigns import report as _report
+from armful.campaigns._intervals import wilson
 from armful.campaigns.audit._data import gather
 from armful.campaigns.audit._finding import Finding, number, percent, signed
 from armful.campaigns.lift import Lift, estimate_lift, lift_data
@@ -113,7 +115,8 @@ def test_a_round_has_the_means_and_counts_of_its_people(campaign, data):
             rewards = [r for r, s in zip(record.rewards, record.shares, strict=True) if s == share and np.isfinite(r)]
             assert mean.n == len(rewards)
             assert mean.value == pytest.approx(np.mean(rewards))
-            assert mean.high - mean.value == pytest.approx(1.96 * np.std(rewards, ddof=1) / len(rewards) ** 0.5)
+            expected = binomtest(int(sum(rewards)), len(rewards)).proportion_ci(0.95, method="wilson")
+            assert (mean.low, mean.high) == pytest.approx((expected.low, expected.high), abs=1e-4)
         assert (line.n_chosen, line.n_holdout) == (200, 50)
         assert line.came + line.assumed + line.outstanding + line.unknown == 250
     assert data.rounds[0].assumed == 250 - campaign.records[0].came.sum() > 0
@@ -136,6 +139,32 @@ def test_people_without_contact_are_counted_and_nothing_else(campaign):
 def test_the_mean_of_one_reward_or_none_has_no_interval():
     assert np.isnan(mean_of(np.array([1.0])).low)
     assert np.isnan(mean_of(np.zeros(0)).value)
+
+
+def test_intervals_of_rewards_of_0_and_1_stay_between_them(campaign):
+    record = campaign.records[0]
+    rewards = np.zeros(250)
+    rewards[np.flatnonzero(record.is_share("chosen"))[:3]] = 1
+    line = data_of(campaign, records=[replace(record, rewards=rewards, closed=True)]).rounds[0]
+    assert 0 < line.chosen.low < line.chosen.value < line.chosen.high < 0.1
+    assert line.holdout.low == line.holdout.value == 0 < line.holdout.high < 0.1
+    amounts = data_of(campaign, records=[replace(record, rewards=2.5 * rewards, closed=True)]).rounds[0]
+    assert amounts.chosen.low < 0
+
+
+def test_calibration_of_rewards_of_0_and_1_stays_between_them(campaign):
+    rows = gather(campaign.records, len(campaign.names)).rows
+    part = replace(rows, rewards=(np.arange(rows.rewards.size) % 50 == 0).astype(float))
+    assert all(0 <= each.observed.low <= each.observed.high <= 1 for each in calibration(part))
+
+
+def test_calibration_counts_a_person_once_where_all_rewards_are_the_same(campaign):
+    rows = gather(campaign.records, len(campaign.names)).rows
+    rewards = (np.arange(rows.rewards.size) == np.flatnonzero(rows.learned)[0]).astype(float)
+    found = calibration(replace(rows, rewards=rewards, person=np.zeros(rewards.size)))
+    nothing = [each.observed for each in found if each.observed.value == 0]
+    assert len(nothing) == len(found) - 1
+    assert {each.high for each in nothing} == {wilson(0.0, 1)[1]}
 
 
 def test_the_lift_is_that_of_the_closed_rounds(campaign, data):
@@ -322,6 +351,7 @@ def test_the_figures_draw_the_numbers_of_the_data(data, page):
     assert chosen["y"] == [each.chosen.value for each in closed]
     assert holdout["y"] == [each.holdout.value for each in closed]
     assert chosen["error_y"]["array"] == pytest.approx([each.chosen.high - each.chosen.value for each in closed])
+    assert chosen["error_y"]["arrayminus"] == pytest.approx([each.chosen.value - each.chosen.low for each in closed])
     anytime_low, anytime_high, low, high, line = figures["figure-1-0"]["data"]
     assert line["y"] == [each.per_contact for each in data.lifts]
     assert [low["y"], high["y"]] == [[each.low for each in data.lifts], [each.high for each in data.lifts]]

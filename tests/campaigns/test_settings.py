@@ -305,6 +305,7 @@ def test_settings_from_a_store_do_not_need_their_files(folder):
         ("column = 'region'\nat_most = { a = 'x' }", "choose.quotas.at_most.a must be a whole number, or"),
         ("column = 'region'\nat_most = true", "a share of k from 0.0 to 1.0, got true"),
         ("column = 'region'\nat_least = 5\nat_most = 4", "must not exceed at_most, got 5 and 4"),
+        ("column = 'region'\nat_least = 11", "is for every group, and must not exceed k = 10, got 11"),
         ("column = 'region'\nat_least = 0.5\nat_most = 4", "must not exceed at_most, got 5 and 4"),
         ("column = 'region'\nat_least = { a = 5 }\nat_most = 4", "must not exceed at_most of " + '"a", got 5 and 4'),
         ("column = 'region'\nat_least = 5\nat_most = { a = 4 }", "must not exceed at_most of " + '"a", got 5 and 4'),

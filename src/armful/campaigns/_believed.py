@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armful.campaigns._intervals import STANDARD_ERRORS
 from armful.campaigns._results import Coefficient
 from armful.model.radius import estimated_noise
 from armful.policies import Policy
-
-STANDARD_ERRORS = 1.96
 
 
 def coefficients(policy: Policy, names: Sequence[str], *, ready: bool = False) -> list[Coefficient]:

@@ -24,9 +24,16 @@ def open_store(
     if folder.name == FILE_NAME and folder.is_file():
         folder = folder.parent
     settings = settings or read_settings(folder / FILE_NAME)
+    refuse_other_name(folder, settings, name)
     remove_abandoned(folder)
     remove_parts(folder)
     return settings, _open_ledger(settings, folder), folder
+
+
+def refuse_other_name(folder: Path, settings: Settings, name: str | None) -> None:
+    """Raise an error if a name is given and is not that of the folder's campaign."""
+    if name not in (None, settings.name):
+        raise ValueError(f"{folder} holds the campaign {settings.name!r}, not {name!r}: leave the name out")
 
 
 def _open_ledger(settings: Settings, folder: Path) -> Ledger:

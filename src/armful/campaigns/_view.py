@@ -141,7 +141,7 @@ class CampaignView:
         """
         now = self.now()
         if self.is_served:
-            if frozen_recipe(self.ledger, self.settings) is None:
+            if not self._has_decisions:
                 return
             decisions = self._decisions(now)
             yield from (as_record(decisions, index, now) for index in decisions.segments.indices())
@@ -167,7 +167,7 @@ class CampaignView:
         if self.is_served:
             raise ValueError(
                 f"campaign {self.settings.name!r} is served, and its dashboard shows what a report would: "
-                f"armful dashboard {self.settings.name}"
+                f"armful dashboard {self.folder or self.settings.name}"
             )
         self._frozen_recipe()
         target = (self.folder or Path()) / "report.html" if path is None else Path(path)
@@ -186,15 +186,20 @@ class CampaignView:
         decisions.update(now)
         return decisions
 
+    @property
+    def _has_decisions(self) -> bool:
+        """Whether single decisions are folded: not before the features are frozen, by serving or by a first round."""
+        return self.is_served and frozen_recipe(self.ledger, self.settings) is not None
+
     def _folded(self, policy: Policy, now: datetime) -> Folded:
-        if self.is_served:
+        if self._has_decisions:
             return Folded(state=self._decisions(now).state, rounds=[])
         # The policies that settings can name all learn a RidgeState.
         return fold(self.ledger, self.settings, policy.state.empty(), now)  # type: ignore[arg-type]
 
     def _pending(self, n_features: int, now: datetime) -> NDArray[np.floating[Any]]:
         """Return rows with the Gram matrix of those whose outcome is outstanding, `(m, n_features)`."""
-        if self.is_served:
+        if self._has_decisions:
             return self._decisions(now).pending
         return pending_features(self.ledger, self.settings, n_features, now)
 

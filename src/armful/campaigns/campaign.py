@@ -83,7 +83,7 @@ class Campaign(CampaignView):
         where : path or str
             A folder with `campaign.toml`, or the URL of a store. From a URL the settings are those of the last round.
         name : str, optional
-            With a URL of several campaigns: which one.
+            With a URL of several campaigns: which one. That of a folder, if given, must be the name in its settings.
         now : callable, optional
             Returns the current time, with a time zone; for catching up on past rounds and for tests.
         settings : Settings, optional

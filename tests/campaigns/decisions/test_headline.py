@@ -1,24 +1,60 @@
-"""The headline of a service says what its lift means."""
+"""The headline of a service says what its lift means, and without a lift what is known."""
 
+import numpy as np
 import pytest
 
 from armful.campaigns import Lift
+from armful.campaigns.decisions._counts import COLUMNS
 from armful.campaigns.decisions.summary import headline
 
 TOTALS = {"decisions": 10.0}
+SURE, LIKELY, OPEN = (0.1, 0.3, 0.05, 0.35), (0.1, 0.3, -0.05, 0.45), (-0.1, 0.3, -0.2, 0.4)
+
+
+def made_lift(interval, relative, sign=1):
+    low, high, anytime_low, anytime_high = sorted(sign * each for each in interval[:2]) + sorted(
+        sign * each for each in interval[2:]
+    )
+    return Lift(
+        sentence="+9 %",
+        level=0.95,
+        per_contact=(low + high) / 2,
+        low=low,
+        high=high,
+        anytime_low=anytime_low,
+        anytime_high=anytime_high,
+        relative=relative,
+    )
 
 
 @pytest.mark.parametrize(
-    ("interval", "relative", "expected"),
+    ("lift", "expected"),
     [
-        ((0.1, 0.3), 1.46, "Chosen sets earn 146 % more than the random ones of the holdout."),
-        ((0.1, 0.3), None, "Chosen sets earn more than the random ones of the holdout."),
-        ((-0.1, 0.3), 0.5, "Chosen sets cannot be told yet from the random ones of the holdout."),
-        ((-0.3, -0.1), -0.5, "Chosen sets earn less than the random ones of the holdout."),
-        ((None, None), None, "too few to tell"),
+        (made_lift(SURE, 1.46), "Chosen sets earn 146 % more than the random ones of the holdout."),
+        (made_lift(SURE, 0.0042), "Chosen sets earn 0.42 % more than the random ones of the holdout."),
+        (made_lift(SURE, None), "Chosen sets earn more than the random ones of the holdout."),
+        (made_lift(LIKELY, 1.46), "Chosen sets probably earn more than the random ones of the holdout."),
+        (made_lift(OPEN, 0.5), "Chosen sets cannot be told yet from the random ones of the holdout."),
+        (made_lift(LIKELY, -0.5, -1), "Chosen sets probably earn less than the random ones of the holdout."),
+        (made_lift(SURE, -0.5, -1), "Chosen sets earn less than the random ones of the holdout."),
+        (Lift(sentence="too few to tell", level=0.95), "too few to tell"),
     ],
 )
-def test_the_headline_says_what_the_interval_allows(interval, relative, expected):
-    low, high = interval
-    lift = Lift(sentence="too few to tell", level=0.95, low=low, high=high, relative=relative)
+def test_the_headline_says_what_the_intervals_allow(lift, expected):
     assert headline(TOTALS, lift, "click") == expected
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({}, "nothing has been decided yet"),
+        ({"decisions": 83.0}, "no window for rewards has closed yet"),
+        (
+            {"decisions": 83.0, "chosen_n": 40.0, "chosen_sum": 8.0, "chosen_sizes": 40.0},
+            "0.2 click for each arm that was chosen, without a holdout to compare with",
+        ),
+    ],
+)
+def test_without_a_lift_the_headline_has_no_count_that_the_page_has_newer(known, expected):
+    totals = {**dict(zip(COLUMNS, np.zeros(len(COLUMNS)), strict=True)), **known}
+    assert headline(totals, None, "click") == expected

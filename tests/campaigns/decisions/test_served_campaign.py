@@ -4,6 +4,7 @@ import json
 from datetime import timedelta
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from armful import Campaign
@@ -111,7 +112,7 @@ def test_the_commands_know_decisions(folder, capsys, monkeypatch):
     assert "model 1 of 2026-03-01 13:00, updated every 30 seconds" in shown.stdout
     refused = armful("report", folder)
     assert refused.code == 2
-    assert "armful dashboard autumn" in refused.stderr
+    assert refused.stderr.endswith(f"armful dashboard {folder}\n")
     assert "erased 1 customer\n" in armful.works("forget", folder, "--id", "user 3", "--yes").stdout
 
 
@@ -145,3 +146,14 @@ def test_the_store_alone_is_enough(folder):
         fill(campaign)
     with Ledger.open(f"sqlite:///{folder / 'ledger.sqlite'}", "autumn") as ledger:
         assert DecisionFold.of(ledger, made_settings()).update(LATER)
+
+
+def test_a_first_round_can_be_chosen_before_anything_is_served(tmp_path):
+    text = made_settings().text.replace("features.ready = 4", 'features.columns.age.kind = "number"')
+    (tmp_path / "campaign.toml").write_text(text, encoding="utf-8")
+    with opened(tmp_path) as campaign:
+        people = pa.table({campaign.settings.id: [f"p{i}" for i in range(20)], "age": list(range(20))})
+        chosen = campaign.choose(people)
+        assert (chosen.number, chosen.n_chosen + chosen.n_holdout) == (1, campaign.settings.choose.k)
+        assert campaign.choose(people).number == 2
+        assert campaign.status().decisions == 2

@@ -11,6 +11,7 @@ import pytest
 from armful import LedgerError
 from armful.campaigns.decisions import DecisionFold, PublishedModel, _segments, fold, update_model
 from armful.campaigns.decisions._series import totals_of
+from armful.campaigns.settings import parse_settings
 from tests.campaigns.decisions.made import NOON, D, assert_close, decision, made_settings, opened, reward
 
 
@@ -79,9 +80,7 @@ def test_an_erased_person_is_gone_from_the_next_model(tmp_path, small_segments):
     assert update_model(folded, later).n_observations == 18
     ledger.forget(["arm 0"])
     assert update_model(DecisionFold(ledger, settings, D), later).n_observations == 17
-    nothing = DecisionFold(opened(tmp_path, settings), settings, D)
-    nothing.update(later)
-    assert_close(PublishedModel.newest(ledger).state, nothing.state)
+    assert_close(PublishedModel.newest(ledger).state, folded_from_nothing(ledger, settings, later).state)
 
 
 class ErasesBeforePublishing:
@@ -238,9 +237,7 @@ def test_the_summary_counts_what_is_in_the_ledger(tmp_path):
     assert first["to"] == (NOON + timedelta(seconds=63)).isoformat()
     assert {(each["group"], each["n"]) for each in found["quotas"]} == {("a", 400), ("b", 200)}
     assert found["positions"][1]["mean"] == pytest.approx(rewards[:, 1].mean())
-    assert [each["name"] for each in found["coefficients"]] == sorted(
-        (f"x{i}" for i in range(1, 5)), key=[each["name"] for each in found["coefficients"]].index
-    )
+    assert sorted(each["name"] for each in found["coefficients"]) == ["x1", "x2", "x3", "x4"]
     assert found["model"]["n_observations"] == 600
     assert len(found["audit"]) == 7
     assert all(math.isfinite(number) for number in numbers_in(found))
@@ -278,6 +275,30 @@ def test_points_with_open_windows_are_what_came_so_far(tmp_path, learn, missing)
     assert [point["chosen"]["mean"] for point in later] == pytest.approx([point["chosen"]["mean"] for point in points])
 
 
+@pytest.mark.parametrize("value", [1.0, 0.5])
+def test_intervals_of_clicks_stay_between_0_and_1(tmp_path, value):
+    settings = made_settings()
+    ledger = opened(tmp_path, settings)
+    rng = np.random.default_rng(0)
+    shares = [["chosen", "explored", "chosen"], ["holdout"] * 3]
+    times = [NOON + timedelta(seconds=i) for i in range(128)]
+    ledger.add_decisions([decision(rng, at, shares=shares[i % 5 == 0], ids=[0, 1, 2]) for i, at in enumerate(times)])
+    for number in (2, 3, 6, 7):  # one click in the holdout, some among the chosen, none in the second half
+        reward(ledger, number, "arm 0", value if number == 6 else 1.0, times[number - 1])
+    points = summary_of(ledger, settings, NOON + timedelta(hours=1))["series"]
+    means = [point[share] for point in points for share in ("chosen", "explored", "holdout")]
+    if value != 1:  # amounts
+        assert min(each["low"] for each in means if each["low"] is not None) < 0
+        assert all("effective_n" not in each for each in means)
+        return
+    assert all(0 <= each["low"] < each["high"] < 1 for each in means)
+    assert all(each["low"] <= each["mean"] <= each["high"] for each in means)
+    n = sum(np.arange(64, 128) % 5 == 0)
+    nothing = points[1]["holdout"]
+    assert (nothing["mean"], nothing["n"], nothing["effective_n"]) == (0, 3 * n, pytest.approx(n))
+    assert nothing["high"] == pytest.approx(1.96**2 / (n + 1.96**2))
+
+
 def test_a_long_series_is_downsampled(tmp_path, monkeypatch):
     monkeypatch.setattr("armful.campaigns.decisions._series.MOST_POINTS", 5)
     ledger, settings = filled(tmp_path, 64 * 12 + 1)
@@ -295,3 +316,20 @@ def test_too_long_an_interval_is_noted(tmp_path):
     assert found["model"]["suggested_seconds"] < 3600
     reward(ledger, 1, ledger.chosen(1).ids[0], 1.0, NOON)
     assert not any("updated every" in note for note in summary_of(ledger, made_settings())["notes"])
+
+
+@pytest.mark.parametrize(
+    ("quota", "expected"),
+    [
+        ("", {"a": (None, None), "b": (None, None)}),
+        ('column = "other"\nat_most = 1', {"a": (None, None), "b": (None, None)}),
+        ('column = "kind"\nat_most = 2', {"a": (None, 2), "b": (None, 2)}),
+        ('column = "kind"\nat_least = { a = 1.0 }\nat_most = { b = 0.4, c = 1 }', {"a": (3, None), "b": (None, 0.4)}),
+    ],
+)
+def test_the_summary_has_what_the_settings_allow_of_each_group(tmp_path, quota, expected):
+    text = made_settings().text.replace("[outcomes]", 'features.leave_out = ["kind", "other"]\n[outcomes]')
+    settings = parse_settings(f"{text}\n[[choose.quotas]]\n{quota}" if quota else text, None)
+    ledger, _ = filled(tmp_path, 5, settings, groups=["a", "b", "a"])
+    found = summary_of(ledger, settings)["quotas"]
+    assert {each["group"]: (each["at_least"], each["at_most"]) for each in found} == expected

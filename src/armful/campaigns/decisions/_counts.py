@@ -34,11 +34,14 @@ COLUMNS = (
     "capped",
     "predicted",
     "n_predicted",
+    "amounts",
     "largest",
     "first_at",
     "last_at",
     *(f"{share}_{name}" for share in SHARES for name in (*SUMS, *OPEN_SUMS)),
 )
+"""Sums, but for `EXTREMES`; `amounts` counts the known rewards that are neither 0 nor 1."""
+
 EXTREMES = {"largest": np.maximum, "first_at": np.minimum, "last_at": np.maximum}
 """Columns that are not sums."""
 
@@ -184,7 +187,9 @@ def _buckets(rows: DecisionRows, known: IntArray) -> FloatArray:
     predicted = known[np.isin(known, np.flatnonzero(policy & np.isfinite(block.predicted)))]
     count("n_predicted", of_arm[predicted])
     count("predicted", of_arm[predicted], block.predicted[predicted])
-    np.maximum.at(table["largest"], of_arm[known], np.abs(rows.rewards[known]))
+    rewards = rows.rewards[known]
+    count("amounts", of_arm[known[(rewards != 0) & (rewards != 1)]])
+    np.maximum.at(table["largest"], of_arm[known], np.abs(rewards))
     table["first_at"] = np.full(n, np.inf)
     table["last_at"] = np.full(n, -np.inf)
     np.minimum.at(table["first_at"], of_round, block.chosen_at)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from armful.campaigns._intervals import effective_size, interval, wilson
 from armful.campaigns.decisions._counts import COLUMNS, SHARES, SUMS, summed
 from armful.campaigns.decisions._segments import Segment
-from armful.checks import FloatArray
 
 MOST_POINTS = 200
-STANDARD_ERRORS = 1.96
+ROUNDING = 1e-12
+"""What rounding leaves, relative to the sum of squares, of a spread that is 0."""
 
 
 def series(segments: list[Segment]) -> list[dict[str, Any]]:
@@ -22,7 +23,8 @@ def series(segments: list[Segment]) -> list[dict[str, Any]]:
     widths = np.concatenate([np.full(len(counts.buckets), counts.per_row) for counts in each])
     point = (np.cumsum(widths) - widths) // buckets_of_a_point(int(widths.sum()))
     sums = summed(np.concatenate([counts.buckets for counts in each]), np.flatnonzero(np.diff(point, prepend=-1)))
-    return [_point(dict(zip(COLUMNS, row, strict=True))) for row in sums.tolist()]
+    yes_or_no = is_yes_or_no(totals_of(segments))
+    return [_point(dict(zip(COLUMNS, row, strict=True)), yes_or_no) for row in sums.tolist()]
 
 
 def buckets_of_a_point(n_buckets: int) -> int:
@@ -30,16 +32,31 @@ def buckets_of_a_point(n_buckets: int) -> int:
     return 1 << max(0, math.ceil(n_buckets / MOST_POINTS) - 1).bit_length()
 
 
-def mean_of(totals: dict[str, float], share: str) -> dict[str, float | None] | None:
-    """Return the mean reward of a share with an interval of 95 % that allows for decisions whose rewards are alike."""
+def is_yes_or_no(totals: dict[str, float]) -> bool:
+    """Return whether rewards are 0 and 1; not if all are 0, which amounts may be as well."""
+    return totals["amounts"] == 0 and totals["largest"] == 1
+
+
+def mean_of(totals: dict[str, float], share: str, *, yes_or_no: bool = False) -> dict[str, float | None] | None:
+    """Return the mean reward of a share with an interval of 95 % that allows for decisions whose rewards are alike.
+
+    For rewards of 0 and 1 it comes with `effective_n`, the effective sample size: of several points that are drawn as
+    one it is the sum. Other rewards have no interval where all decisions have the same mean.
+    """
     n, total, squares, product, sizes = (totals[f"{share}_{name}"] for name in SUMS)
     if n == 0:
         return None
     mean = total / n
-    variance = max(squares - 2 * mean * product + mean**2 * sizes, 0.0) / n**2
-    error = STANDARD_ERRORS * math.sqrt(variance)
-    known = n > 1 and variance > 0
-    return {"n": n, "mean": mean, "low": mean - error if known else None, "high": mean + error if known else None}
+    spread = squares - 2 * mean * product + mean**2 * sizes
+    error = math.sqrt(spread) / n if spread > ROUNDING * squares else 0.0
+    if yes_or_no:
+        size = effective_size(mean, error, n, sizes)
+        low, high = wilson(mean, size)
+        return {"n": n, "mean": mean, "low": low, "high": high, "effective_n": size}
+    if error == 0:
+        return {"n": n, "mean": mean, "low": None, "high": None}
+    low, high = interval(mean, error)
+    return {"n": n, "mean": mean, "low": low, "high": high}
 
 
 def mean_so_far(totals: dict[str, float], share: str) -> dict[str, float | None] | None:
@@ -50,21 +67,25 @@ def mean_so_far(totals: dict[str, float], share: str) -> dict[str, float | None]
 
 
 def totals_of(segments: list[Segment]) -> dict[str, float]:
-    """Return the sum of each column over all segments."""
-    rows = [segment.counts.buckets.sum(axis=0) for segment in segments]
-    total: FloatArray = np.sum(rows, axis=0) if rows else np.zeros(len(COLUMNS))
+    """Return each column over all segments: the sum, or the extreme."""
+    if not segments:
+        return dict.fromkeys(COLUMNS, 0.0)
+    rows = np.concatenate([segment.counts.buckets for segment in segments])
+    (total,) = summed(rows, np.zeros(1, dtype=np.int64))
     return dict(zip(COLUMNS, total.tolist(), strict=True))
 
 
-def _point(totals: dict[str, float]) -> dict[str, Any]:
+def _point(totals: dict[str, float], yes_or_no: bool) -> dict[str, Any]:
     by_policy = totals["by_policy"]
-    mean = mean_so_far if totals["open"] else mean_of
     return {
         "from": iso(totals["first_at"]),
         "to": iso(totals["last_at"]),
         "decisions": int(totals["decisions"]),
         "open": int(totals["open"]),
-        **{share: mean(totals, share) for share in SHARES},
+        **{
+            share: mean_so_far(totals, share) if totals["open"] else mean_of(totals, share, yes_or_no=yes_or_no)
+            for share in SHARES
+        },
         "predicted": totals["predicted"] / totals["n_predicted"] if totals["n_predicted"] else None,
         "exploring": totals["explored_arms"] / by_policy if by_policy else None,
         "capped": totals["capped"] / by_policy if by_policy else None,

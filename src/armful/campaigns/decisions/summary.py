@@ -19,6 +19,7 @@ from armful.campaigns.decisions.fold import DecisionFold
 from armful.campaigns.lift import Lift
 from armful.campaigns.rounds._standing import learning_notes
 from armful.campaigns.settings import ServiceSettings
+from armful.campaigns.settings._quotas import bound_of
 from armful.ledger import ModelInfo
 from armful.model.radius import estimated_noise
 from armful.policies import Policy
@@ -80,6 +81,7 @@ def summary(
                 "value": lift.per_contact,
                 "low": lift.low,
                 "high": lift.high,
+                "certainty": lift.certainty,
                 "relative": lift.relative,
                 "sentence": lift.sentence,
             },
@@ -150,38 +152,34 @@ def published_interval(text: str) -> timedelta | None:
 
 def headline(totals: dict[str, float], lift: Lift | None, reward: str) -> str:
     """Return the state of the campaign in one sentence: how it compares with the holdout, if that is known."""
-    n = int(totals["decisions"])
-    if n == 0:
+    if not totals["decisions"]:
         return NOTHING_YET
     if lift is not None:
-        return _verdict(lift)
-    counted = "one decision" if n == 1 else f"{n:,} decisions"
+        return lift.headline("Chosen sets", "the random ones of the holdout")
     mean = _series.mean_of(totals, "chosen")
     if mean is None:
-        return f"{counted}, and no window has closed yet"
+        return "no window for rewards has closed yet"
     held = "" if totals["holdout_n"] else ", without a holdout to compare with"
-    return f"{counted}, with {mean['mean']:.3g} {reward} for each arm{held}"
-
-
-def _verdict(lift: Lift) -> str:
-    """Return what a lift means, for a headline; its numbers are beside it."""
-    if lift.low is None or lift.high is None:
-        return lift.sentence
-    if lift.low > 0:
-        more = "more" if lift.relative is None else f"{100 * lift.relative:.0f} % more"
-        return f"Chosen sets earn {more} than the random ones of the holdout."
-    if lift.high < 0:
-        return "Chosen sets earn less than the random ones of the holdout."
-    return "Chosen sets cannot be told yet from the random ones of the holdout."
+    return f"{mean['mean']:.3g} {reward} for each arm that was chosen{held}"
 
 
 def _quotas(fold: DecisionFold) -> list[dict[str, Any]]:
+    """Return how many arms of each group were chosen, and its bounds for a decision: below 1 a share, else a count."""
     counted: dict[str, Counter[str]] = {}
     for segment in fold.in_order():
         for column, groups in segment.counts.groups.items():
             counted.setdefault(column, Counter()).update(groups)
+    choose = fold.settings.choose
+    bounds = {quota.column: quota.as_requested(choose.k) for quota in choose.quotas}
     return [
-        {"column": column, "group": group, "n": n, "share": n / groups.total()}
+        {
+            "column": column,
+            "group": group,
+            "n": n,
+            "share": n / groups.total(),
+            "at_least": bound_of(bounds[column].at_least, group) if column in bounds else None,
+            "at_most": bound_of(bounds[column].at_most, group) if column in bounds else None,
+        }
         for column, groups in sorted(counted.items())
         for group, n in groups.most_common()
     ]

@@ -100,7 +100,8 @@ def init_campaign(
         quota=guess_quota(columns),
     )
     if all(column.settings is None for column in columns):
-        raise ValueError(f"{source} has no column that can be a feature: {listed(columns, with_reasons=True)}")
+        there = listed(columns, with_reasons=True) or "it has the ids alone"
+        raise ValueError(f"{source} has no column that can be a feature: {there}")
     text = campaign_toml(guess)
     parse_settings(text, folder, where=str(path))  # what is written is valid
     write_settings(folder, path, text)

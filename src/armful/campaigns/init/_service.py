@@ -147,7 +147,8 @@ def _from_file(
     if item.name in context:
         raise ValueError(f"{item.name} is the id of the items, and cannot be a column of the context")
     if not [column for column in columns if column.settings is not None and column.name not in context]:
-        raise ValueError(f"{source} has no column that can be a feature of items: {listed(columns, with_reasons=True)}")
+        there = listed(columns, with_reasons=True) or "it has the ids alone"
+        raise ValueError(f"{source} has no column that can be a feature of items: {there}")
     guess = ServiceGuess(
         name=name or name_of(folder),
         source=relative(source, folder),

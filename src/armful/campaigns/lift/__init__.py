@@ -6,7 +6,7 @@ See docs/lift.md for what is estimated, how, and under which assumptions.
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from scipy.special import ndtri, stdtrit
 
@@ -14,7 +14,7 @@ from armful import checks
 from armful.campaigns.lift._anytime import anytime_multiplier
 from armful.campaigns.lift._clustered import Means, Moments, means, moments_by_round
 from armful.campaigns.lift._data import LiftData, describe_pool, lift_data
-from armful.campaigns.lift._words import impossible, in_words, notes
+from armful.campaigns.lift._words import impossible, in_percent, in_words, notes
 
 __all__ = ["Lift", "LiftData", "describe_pool", "estimate_lift", "lift_data", "lift_path"]
 
@@ -78,9 +78,34 @@ class Lift:
     notes: tuple[str, ...] = ()
 
     @property
+    def certainty(self) -> Literal["sure", "likely", "open"]:
+        """How sure the sign of the lift is: sure however often one looks, likely if looked at once, or open."""
+        if self.anytime_low is not None and self.anytime_high is not None and self.anytime_low * self.anytime_high > 0:
+            return "sure"
+        return "likely" if self.low is not None and self.high is not None and self.low * self.high > 0 else "open"
+
+    @property
     def known(self) -> bool:
         """Whether a lift could be estimated."""
         return self.per_contact is not None
+
+    def headline(self, chosen: str, others: str) -> str:
+        """Return what the lift means in one sentence, for people who look often; the numbers belong beside it.
+
+        Parameters
+        ----------
+        chosen, others : str
+            What the two shares are called, in the plural.
+        """
+        if self.per_contact is None:
+            return self.sentence
+        if self.certainty == "open":
+            return f"{chosen} cannot be told yet from {others}."
+        probably = "" if self.certainty == "sure" else "probably "
+        if self.per_contact < 0:
+            return f"{chosen} {probably}earn less than {others}."
+        percent = "" if probably or self.relative is None else f"{in_percent(self.relative)} "
+        return f"{chosen} {probably}earn {percent}more than {others}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return all attributes by name, for JSON."""

@@ -43,6 +43,18 @@ def in_words(
     return f"{size}; the holdout {'cost about ' + amount if cost >= 0 else 'brought about ' + amount + ' more'}"
 
 
+def in_percent(share: float) -> str:
+    """Return a share as a percentage: in whole numbers from 10 % on, with two digits that count below.
+
+    Examples
+    --------
+    >>> in_percent(1.463), in_percent(0.05), in_percent(0.0042)
+    ('146 %', '5 %', '0.42 %')
+    """
+    percent = 100 * share
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
+
+
 def impossible(data: LiftData, against: str) -> str:
     """Return why no lift can be estimated."""
     start = "No lift can be given yet" if against == "holdout" else "The effect of a contact cannot be given yet"

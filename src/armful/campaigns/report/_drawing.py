@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from armful.campaigns.report._data import RoundLine
+from armful.campaigns._results import Coefficient
+from armful.campaigns.report._data import Mean, RoundLine
 
 Figure = dict[str, Any]
 
@@ -38,7 +39,7 @@ def distinct(names: Iterable[str]) -> list[str]:
     return result
 
 
-def dots(names: list[str], values: list[float], ends: list[tuple[float, float]] | None, x: str) -> Figure:
+def dots(names: list[str], values: list[float], ends: list[tuple[float, float, float]] | None, x: str) -> Figure:
     """Return a point for each name, from the bottom up, with an interval if its ends are given."""
     labels = distinct(names)
     trace: Figure = {
@@ -103,10 +104,18 @@ def round_axis(rounds: Sequence[RoundLine]) -> Figure:
     return {**axis, "tickvals": numbers, "ticktext": words, "range": [numbers[0] - 0.6, numbers[-1] + 0.6]}
 
 
-def error_bars(ends: list[tuple[float, float]], colour: str) -> Figure:
-    """Return error bars from pairs of a value and the upper end of its interval."""
-    sizes = numbers(high - value for value, high in ends)
-    return {"type": "data", "array": sizes, "color": colour, "thickness": 1.5, "width": 4}
+def ends_of(each: Mean | Coefficient) -> tuple[float, float, float]:
+    """Return the lower end of an interval, its value and its upper end."""
+    return each.low, each.value, each.high
+
+
+def error_bars(ends: list[tuple[float, float, float]], colour: str) -> Figure:
+    """Return error bars from the lower end of each interval, its value and its upper end."""
+    sizes = {
+        "array": numbers(high - value for _, value, high in ends),
+        "arrayminus": numbers(value - low for low, value, _ in ends),
+    }
+    return {"type": "data", "symmetric": False, **sizes, "color": colour, "thickness": 1.5, "width": 4}
 
 
 def band(x: list[int], low: Sequence[float | None], high: Sequence[float | None], colour: str) -> list[Figure]:

@@ -9,6 +9,7 @@ from armful.campaigns.report._drawing import (
     by_name,
     distinct,
     dots,
+    ends_of,
     error_bars,
     figure_of,
     line_at,
@@ -31,7 +32,7 @@ def rewards(data: ReportData) -> Figure:
     chosen = {
         "x": x,
         "y": numbers(each.chosen.value for each in rounds),
-        "error_y": error_bars([(each.chosen.value, each.chosen.high) for each in rounds], "accent"),
+        "error_y": error_bars([ends_of(each.chosen) for each in rounds], "accent"),
         "name": "chosen",
         "mode": "lines+markers",
         "line": {"color": "accent", "width": 3},
@@ -41,7 +42,7 @@ def rewards(data: ReportData) -> Figure:
     holdout = {
         **chosen,
         "y": numbers(each.holdout.value for each in rounds),
-        "error_y": error_bars([(each.holdout.value, each.holdout.high) for each in rounds], "neutral"),
+        "error_y": error_bars([ends_of(each.holdout) for each in rounds], "neutral"),
         "name": "holdout",
         "line": {"color": "neutral", "width": 2, "dash": "dash"},
         "marker": {"color": "neutral", "size": 8, "symbol": "square-open"},
@@ -123,7 +124,7 @@ def coefficients(data: ReportData) -> Figure:
     """Return the largest coefficients with their intervals."""
     some = list(reversed(data.coefficients[:MOST_COEFFICIENTS]))
     values = [each.value for each in some]
-    ends = [(each.value, each.high) for each in some]
+    ends = [ends_of(each) for each in some]
     return dots([each.name for each in some], values, ends, x=f"change of {short(data.reward)}")
 
 
@@ -143,7 +144,7 @@ def calibration(data: ReportData) -> Figure:
     points = {
         "x": x,
         "y": [each.value for each in observed],
-        "error_y": error_bars([(each.value, each.high) for each in observed], "accent"),
+        "error_y": error_bars([ends_of(each) for each in observed], "accent"),
         "mode": "markers",
         "name": "observed",
         "marker": {"color": "accent", "size": 10},

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from armful.campaigns._intervals import interval, is_yes_or_no, wilson
 from armful.campaigns._records import RoundRecord
 from armful.campaigns.report._data import Certificate, Mean, Price, Quota, QuotaGroup, RoundLine
 from armful.campaigns.settings import QuotaSettings, Settings
@@ -14,26 +15,28 @@ from armful.checks import FloatArray
 from armful.errors import InfeasibleError
 from armful.policies import C2UCB, CappedC2UCB, Policy
 
-STANDARD_ERRORS = 1.96
 GUARANTEED = ("logdet", "theory")
 """Radii with a guarantee."""
 
 
-def mean_of(rewards: FloatArray) -> Mean:
+def mean_of(rewards: FloatArray, *, yes_or_no: bool = False) -> Mean:
     """Return the mean of rewards with an interval of about 95 %, for people who differ.
 
     Examples
     --------
-    >>> mean_of(np.array([0.0, 1.0, 0.0, 1.0]))
+    >>> rewards = np.array([0.0, 1.0, 0.0, 1.0])
+    >>> mean_of(rewards)
     Mean(value=0.5, low=-0.0658..., high=1.0658..., n=4)
+    >>> mean_of(rewards, yes_or_no=True)
+    Mean(value=0.5, low=0.1500..., high=0.8499..., n=4)
     """
     if rewards.size < 2:
         return Mean(
             value=float(rewards.mean()) if rewards.size else math.nan, low=math.nan, high=math.nan, n=rewards.size
         )
-    half = STANDARD_ERRORS * float(rewards.std(ddof=1)) / math.sqrt(rewards.size)
-    value = float(rewards.mean())
-    return Mean(value=value, low=value - half, high=value + half, n=rewards.size)
+    value, error = float(rewards.mean()), float(rewards.std(ddof=1)) / math.sqrt(rewards.size)
+    low, high = wilson(value, rewards.size) if yes_or_no else interval(value, error)
+    return Mean(value=value, low=low, high=high, n=rewards.size)
 
 
 def round_line(record: RoundRecord) -> RoundLine:
@@ -41,13 +44,14 @@ def round_line(record: RoundRecord) -> RoundLine:
     known, contacted = np.isfinite(record.rewards), record.shares != "no-contact"
     chosen, holdout = record.is_share("chosen"), record.is_share("holdout")
     waiting = contacted & ~known & (not record.closed)
+    yes_or_no = is_yes_or_no(record.rewards[known & contacted])
     return RoundLine(
         number=record.number,
         chosen_at=record.chosen_at,
         closes_at=record.closes_at,
         closed=record.closed,
-        chosen=mean_of(record.rewards[known & chosen]),
-        holdout=mean_of(record.rewards[known & holdout]),
+        chosen=mean_of(record.rewards[known & chosen], yes_or_no=yes_or_no),
+        holdout=mean_of(record.rewards[known & holdout], yes_or_no=yes_or_no),
         n_chosen=int(chosen.sum()),
         n_holdout=int(holdout.sum()),
         n_no_contact=int((~contacted).sum()),

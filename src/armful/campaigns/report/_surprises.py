@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import pdtrc
 
+from armful.campaigns._intervals import effective_size, interval, is_yes_or_no, wilson
 from armful.campaigns.audit._data import Rows
 from armful.campaigns.audit._groups import feature_groups
 from armful.campaigns.audit._scores import centred, chance
 from armful.campaigns.report._data import Bin, Mean, Surprise
-from armful.campaigns.report._rounds import STANDARD_ERRORS
 from armful.checks import FloatArray, IntArray
 
 N_BINS = 10
@@ -25,18 +25,23 @@ def calibration(rows: Rows) -> tuple[Bin, ...]:
     n_bins = min(N_BINS, learned.size // FEWEST_IN_A_BIN)
     if n_bins == 0:
         return ()
+    yes_or_no = is_yes_or_no(rows.rewards[learned])
     parts = np.array_split(learned[np.argsort(rows.predicted[learned], kind="stable")], n_bins)
     return tuple(
-        Bin(predicted=float(rows.predicted[part].mean()), observed=_clustered_mean(rows, part)) for part in parts
+        Bin(predicted=float(rows.predicted[part].mean()), observed=_clustered_mean(rows, part, yes_or_no))
+        for part in parts
     )
 
 
-def _clustered_mean(rows: Rows, part: IntArray) -> Mean:
+def _clustered_mean(rows: Rows, part: IntArray, yes_or_no: bool) -> Mean:
     """Return the mean reward of some rows, with an interval in which a person counts once."""
     rewards = rows.rewards[part]
-    half = STANDARD_ERRORS * math.sqrt(_squares(rewards - rewards.mean(), rows.person[part])) / part.size
-    value = float(rewards.mean())
-    return Mean(value=value, low=value - half, high=value + half, n=part.size)
+    value, error = float(rewards.mean()), math.sqrt(_squares(rewards - rewards.mean(), rows.person[part])) / part.size
+    low, high = interval(value, error)
+    if yes_or_no:
+        _, sizes = np.unique(rows.person[part], return_counts=True)
+        low, high = wilson(value, effective_size(value, error, part.size, float((sizes**2).sum())))
+    return Mean(value=value, low=low, high=high, n=part.size)
 
 
 def _squares(deviations: FloatArray, person: FloatArray) -> float:

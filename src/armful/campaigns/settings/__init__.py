@@ -76,7 +76,8 @@ def read_settings(path: Path | str) -> Settings:
         meant = nearest(path.parent.name, others)
         hint = "" if meant is None else f"did you mean {path.parent.with_name(meant)}? "
         raise FileNotFoundError(
-            f"{path} does not exist; {hint}`armful init {path.parent} --from customers.csv` writes one"
+            f"{path} does not exist; {hint}`armful init {path.parent} --from customers.csv` writes one (with --kind "
+            "service, one to serve)"
         ) from None
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"  # Windows' PowerShell writes UTF-16
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from armful.campaigns.settings._checking import COLUMN, FLAG, Check, Section, number, whole
-from armful.campaigns.settings._quotas import Bound, QuotaSettings, whole_count
+from armful.campaigns.settings._quotas import Bound, QuotaSettings, bound_of, whole_count
 from armful.campaigns.settings._sections import BudgetSettings, ChooseSettings
 from armful.campaigns.settings._toml_text import shown, toml_string
 
@@ -99,20 +99,16 @@ def _refuse_impossible(section: Section, quota: QuotaSettings, k: int) -> None:
         section.add(("at_least",), f"has shares that must not add up to more than 1, got {float(shares):g}")
     elif needed > k:
         section.add(("at_least",), f"must not add up to more than k = {k}, got {needed}")
+    elif isinstance(quota.at_least, int) and quota.at_least > k:
+        section.add(("at_least",), f"is for every group, and must not exceed k = {k}, got {quota.at_least}")
     for group in dict.fromkeys([*lower, *upper]) or [None]:
-        low, high = _bound_of(quota.at_least, group), _bound_of(quota.at_most, group)
+        low, high = bound_of(quota.at_least, group), bound_of(quota.at_most, group)
         if low is None or high is None:
             continue
         least, most = whole_count(low, k, up=False), whole_count(high, k, up=True)
         if least > most:
             of = "" if group is None else f" of {toml_string(group)}"
             section.add(("at_least",), f"must not exceed at_most{of}, got {least} and {most}")
-
-
-def _bound_of(bound: Bound, group: str | None) -> int | float | None:
-    if isinstance(bound, Mapping):
-        return None if group is None else bound.get(group)
-    return bound
 
 
 def _count_or_share(value: Any) -> int | float:

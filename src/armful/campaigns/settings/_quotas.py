@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Self
 
 from armful.campaigns.settings._checking import nearest
 from armful.errors import InfeasibleError
@@ -75,6 +76,18 @@ class QuotaSettings:
             )
         return _only(present, least), _only(present, most)
 
+    def as_requested(self, k: int) -> Self:
+        """Return the quota as a request for k arms states it: below 1 a share of k, from 1 on a count.
+
+        In settings 1.0 is all of k, and in JSON it is the same number as 1.
+
+        Examples
+        --------
+        >>> QuotaSettings(column="region", at_least={"north": 1.0}, at_most=0.4).as_requested(5)
+        QuotaSettings(column='region', at_least={'north': 5}, at_most=0.4, nested=False)
+        """
+        return replace(self, at_least=_requested(self.at_least, k), at_most=_requested(self.at_most, k))
+
     def absent(self, groups: Sequence[str]) -> list[str]:
         """Return the groups that have a bound of their own and no candidates; their names may be misspelt.
 
@@ -104,6 +117,19 @@ def whole_count(bound: int | float, k: int, *, up: bool) -> int:
         return bound
     share = Fraction(str(bound)) * k
     return math.ceil(share) if up else math.floor(share)
+
+
+def bound_of(bound: Bound, group: str | None) -> int | float | None:
+    """Return the bound of a group; without a group, the one that holds for every group."""
+    if isinstance(bound, Mapping):
+        return None if group is None else bound.get(group)
+    return bound
+
+
+def _requested(bound: Bound, k: int) -> Bound:
+    if isinstance(bound, Mapping):
+        return {group: k if isinstance(each, float) and each == 1 else each for group, each in bound.items()}
+    return k if isinstance(bound, float) and bound == 1 else bound
 
 
 def _by_group(bound: Bound, groups: Mapping[str, None]) -> list[tuple[str, int | float]]:
