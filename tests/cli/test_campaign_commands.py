@@ -268,6 +268,8 @@ NOT_A_DATE = "--now takes a date like 2026-03-01"
         (["status", "missing"], "does not exist; `armful init missing"),
         (["status", "autumn", "--now", "2026-13-01"], NOT_A_DATE),
         (["status", "sqlite:///nowhere.sqlite"], "nowhere.sqlite"),
+        (["status", "autumn", "--campaign", "winter"], "autumn holds the campaign 'autumn', not 'winter'"),
+        (["check", "autumn", "--campaign", "winter"], "autumn holds the campaign 'autumn', not 'winter'"),
         (["status", "autmn"], "does not exist; did you mean autumn? `armful init autmn"),
         (["choose", "customers.csv", "autumn"], "customers.csv is a file, expected the folder of a campaign"),
         (["report", "missing"], "does not exist; `armful init missing"),

@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -96,6 +97,10 @@ def test_what_is_no_key_is_refused(armful, arguments, sentence):
     assert re.fullmatch(sentence, refused(armful, "key", *arguments))
 
 
+def test_keys_without_a_command_name_the_help(armful):
+    assert refused(armful, "key") == "Missing command; try armful key --help"
+
+
 def test_a_key_that_is_not_there_is_not_repeated(armful):
     _, secret, _ = keys.new_key()
     assert secret not in refused(armful, "key", "revoke", "autumn", secret)
@@ -108,7 +113,10 @@ def test_a_port_in_use_is_refused(armful):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         said = refused(armful, "serve", "autumn", "--port", port)
+        said_by_demo = refused(armful, "demo", "--serve", "--port", port, "--out", "try")
     assert said == f"127.0.0.1:{port} is in use by another program; give another port by --port, or 0 for a free one"
+    assert said_by_demo == said
+    assert not Path("try").exists()
 
 
 def test_everybody_is_not_served_without_a_key(armful, folder):
@@ -122,7 +130,7 @@ def test_everybody_is_not_served_without_a_key(armful, folder):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["winter"], r"winter.*campaign\.toml.*"),
+        (["winter"], r"winter.*campaign\.toml does not exist; `armful init winter .*\(with --kind service, .*\)"),
         (["autumn", "--host", "nowhere.invalid"], r"nowhere\.invalid is no address of this machine \(.*\); give one.*"),
         (["autumn", "--host", "192.0.2.1"], r"192\.0\.2\.1:0 is no address of this machine; give one by --host"),
         (["autumn", "--update-every", "30"], r"--update-every takes a time like 30s.*, got '30'"),

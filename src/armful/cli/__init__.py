@@ -3,6 +3,7 @@
 import sys
 
 from armful.cli._failing import fail, missing_extra, stopped
+from armful.cli._standard_output import keep_for_json
 
 
 def main() -> None:
@@ -18,6 +19,8 @@ def main() -> None:
 
         print(EXAMPLE, end="")
         return
+    if "--json" in arguments:
+        keep_for_json()
     try:
         import rich  # noqa: F401, PLC0415 - imported here so that a missing extra is one sentence
         import typer  # noqa: F401, PLC0415

@@ -70,12 +70,14 @@ def check(name: options.Name, which: options.Which = None, as_json: options.Json
     """
     with work():
         from armful.campaigns import read_settings  # noqa: PLC0415
+        from armful.campaigns._opening import refuse_other_name  # noqa: PLC0415
 
         if "://" in name:
             with opened(name, which) as campaign:
                 settings = campaign.settings
         else:
             settings = read_settings(Path(name, "campaign.toml"))
+            refuse_other_name(Path(name), settings, which)
         tell_result(settings, as_json, "plan" if settings.service is None else "serve", name, which=which)
 
 

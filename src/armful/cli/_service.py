@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from armful.ledger import Ledger
     from armful.service.serving import Running
 
-key = typer.Typer(help="Make, list and revoke the keys of a decision service.", no_args_is_help=True)
+key = typer.Typer(help="Make, list and revoke the keys of a decision service.")
 
 
 def serve(

@@ -11,7 +11,7 @@ from armful.cli._printing import printable
 from armful.cli._service import tell_address
 from armful.service.demo import ServiceDemo, Totals
 from armful.service.options import ServeOptions
-from armful.service.serving import Running, serve
+from armful.service.serving import Running, listening, serve
 
 
 def run_service_demo(folder: Path, *, seed: int, port: int, seconds: float | None, as_json: bool) -> int:
@@ -21,6 +21,8 @@ def run_service_demo(folder: Path, *, seed: int, port: int, seconds: float | Non
     def say(text: str) -> None:
         typer.echo(text, err=as_json)
 
+    with listening("127.0.0.1", port):
+        pass  # a port in use is refused before anything is made
     demo.make_impressions()
     say(f"A news page shows 5 of 100 articles; {printable(str(demo.impressions))} has what was clicked before.")
     say(f"$ {shlex.join(['armful', *demo.init_command])}")
@@ -37,6 +39,7 @@ def run_service_demo(folder: Path, *, seed: int, port: int, seconds: float | Non
 
     options = ServeOptions(access_log=False, log_level=logging.WARNING)
     code = serve(str(demo.campaign), port=port, options=options, beside=demo.readers, when_ready=tell, seconds=seconds)
+    demo.add_late_clicks()
     totals = demo.totals()
     if totals is not None and totals.pages:
         say(_sentence(totals))
