@@ -50,21 +50,22 @@ def multiply(X: Rows, matrix: FloatArray, kernel: Kernel, *, some_of_many: bool 
     """
     columns = matrix.swapaxes(-1, -2)
     if matrix.ndim != 3 or X.shape[:-2] not in ((), (len(matrix),)):
-        return _by_blocks(X, columns, kernel, some_of_many)
+        return multiply_columns(X, columns, kernel, some_of_many)
     n_learners = len(matrix)
     at_a_time = CACHED // (min(X.shape[-2], BLOCK // 2) * matrix.shape[-1] + 1) + 1
     if n_learners <= at_a_time:
-        return _by_blocks(X, columns, kernel, some_of_many)
+        return multiply_columns(X, columns, kernel, some_of_many)
     results: Results = ()
     for begin in range(0, n_learners, at_a_time):
         learners = slice(begin, begin + at_a_time)
-        parts = _by_blocks(X if X.ndim == 2 else X[learners], columns[learners], kernel, some_of_many)
+        parts = multiply_columns(X if X.ndim == 2 else X[learners], columns[learners], kernel, some_of_many)
         results = results or tuple(np.empty((n_learners, *part.shape[1:])) for part in parts)
         _fill_in(results, learners, parts)
     return results
 
 
-def _by_blocks(X: Rows, columns: FloatArray, kernel: Kernel, some_of_many: bool) -> Results:
+def multiply_columns(X: Rows, columns: FloatArray, kernel: Kernel, some_of_many: bool = False) -> Results:
+    """Return what `multiply` returns for a matrix that is given transposed; numpy warns where a result overflows."""
     n, size = X.shape[-2], block_size(X.shape[-1])
     largest, multiple = (size, size) if some_of_many else (LARGEST_SINGLE, 8)
     if n <= largest:

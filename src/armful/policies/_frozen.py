@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from armful.checks import FloatArray, IntArray
 from armful.constraints.cardinality import TopK
 from armful.model import RidgeState
-from armful.model._blocks import lengths_and_last, multiply
+from armful.model._blocks import lengths_and_last, multiply_columns
 from armful.model._factor import refuse_overflow
 from armful.policies._slots import slots_of_all
 from armful.policies.inclusion import Inclusion
@@ -39,7 +39,8 @@ class FrozenUCB:
     def __init__(self, policy: C2UCB, cap: float) -> None:
         state = policy.state
         assert isinstance(state, RidgeState)
-        self._policy, self._cap, self._inverse = policy, cap, state._factor.inverse
+        self._policy, self._cap = policy, cap
+        self._columns = state._factor.inverse.swapaxes(-1, -2)
         self._radius = lru_cache(maxsize=256)(partial(policy._alpha, state))
 
     @classmethod
@@ -70,7 +71,7 @@ class FrozenUCB:
         k, n_others = constraint.k, len(X) - constraint.k
         if n_others < 1:
             return None
-        mean, width = multiply(X, self._inverse, lengths_and_last)
+        mean, width = multiply_columns(X, self._columns, lengths_and_last)
         refuse_overflow(X, mean, width)
         bonus = self._radius(k) * width
         scores = Scores.clipped(mean, bonus, self._cap) if self._cap < math.inf else Scores.uncapped(mean, bonus)
