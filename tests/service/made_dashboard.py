@@ -6,6 +6,8 @@ import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from armful.campaigns._intervals import wilson
+
 EFFECTS = {
     "age of the article": -0.121,
     "topic: local": 0.094,
@@ -42,6 +44,7 @@ class MadeSource:
         self.names = ["front-page", "newsletter", "<b>odd</b> & long name of a campaign"][:n]
         self.now = now or datetime.now(UTC)
         self.points, self.n_open, self.version, self.reads = points, n_open, 41, 0
+        self.step = timedelta(minutes=15)
         self.trouble: str | Exception = ""
         self.audit_levels = [level for level, *_ in AUDIT]
         self._lock = threading.Lock()
@@ -63,15 +66,23 @@ class MadeSource:
     def data(self, campaign: str) -> dict[str, Any]:
         with self._lock:
             self.reads += 1
-            made = made_data(campaign, points=self.points, n_open=self.n_open, version=self.version, now=self.now)
+            made = made_data(
+                campaign, points=self.points, n_open=self.n_open, version=self.version, now=self.now, step=self.step
+            )
             audit = [{**each, "level": level} for each, level in zip(made["audit"], self.audit_levels, strict=True)]
             return {**made, "audit": audit}
 
 
 def made_data(
-    campaign: str, *, points: int, version: int, now: datetime, kind: str = "service", n_open: int = 0
+    campaign: str,
+    *,
+    points: int,
+    version: int,
+    now: datetime,
+    kind: str = "service",
+    n_open: int = 0,
+    step: timedelta = timedelta(minutes=15),
 ) -> dict[str, Any]:
-    step = timedelta(minutes=15)
     series = [_point(i, now - (points - i) * step, step) for i in range(points)]
     series = series[: points - n_open] + [_opened(each, i, n_open) for i, each in enumerate(series[points - n_open :])]
     decisions = sum(each["decisions"] for each in series)
@@ -84,6 +95,7 @@ def made_data(
         "rewards": 5 * decisions - 382,
         "outstanding": 382,
         "reward_name": "click",
+        "ready_features": False,
         "model": {
             "version": version,
             "made_at": (now - timedelta(seconds=12)).isoformat(),
@@ -97,6 +109,7 @@ def made_data(
             "value": 0.0312,
             "low": 0.0248,
             "high": 0.0377,
+            "certainty": "sure",
             "relative": 0.23,
             "sentence": "+23 % (95 % CI 18 .. 28); the holdout cost about 310 clicks",
         },
@@ -105,7 +118,14 @@ def made_data(
             for i, (name, value) in enumerate(EFFECTS.items())
         ],
         "quotas": [
-            {"column": "topic", "group": group, "n": int(decisions * 5 * share), "share": share}
+            {
+                "column": "topic",
+                "group": group,
+                "n": int(decisions * 5 * share),
+                "share": share,
+                "at_least": None,
+                "at_most": 2,
+            }
             for group, share in [("local", 0.38), ("sport", 0.24), ("culture", 0.2), ("politics", 0.18)]
         ],
         "positions": [{"position": i + 1, "weight": 0.82**i, "mean": 0.21 * 0.82**i} for i in range(5)],
@@ -124,9 +144,10 @@ def _point(i: int, at: datetime, step: timedelta) -> dict[str, Any]:
     learned = 1 - math.exp(-i / 22)
 
     def share(n: int, mean: float) -> dict[str, float]:
-        half = 1.96 * math.sqrt(mean * (1 - mean) / n)
-        value = mean + random_.gauss(0, half / 3)
-        return {"n": n, "mean": value, "low": value - half, "high": value + half}
+        error = math.sqrt(mean * (1 - mean) / n)
+        value = max(0.0, mean + random_.gauss(0, 0.65 * error))
+        low, high = wilson(value, n)
+        return {"n": n, "mean": value, "low": low, "high": high, "effective_n": n}
 
     n = 150 + random_.randrange(60)
     return {

@@ -1,12 +1,15 @@
 """The dashboard in a real Chromium, on made data."""
 
 import json
+import re
 import shlex
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pytest
 from playwright.sync_api import expect
 
+from armful.campaigns._intervals import wilson
 from armful.service._openapi import document
 from tests import browsers
 from tests.service.dashboard_server import KEY, DashboardServer, open_page, tile
@@ -78,6 +81,9 @@ def test_every_chart_is_drawn_and_has_its_table(browser, serve):
             details.locator("summary").click()
             expect(details.locator("tbody tr").first).to_be_visible()
         data = server.source.data("front-page")
+        last = [(each["decisions"], each["exploring"]) for each in data["series"][-2:]]
+        explored = sum(n * share for n, share in last) / sum(n for n, _ in last)
+        expect(tile(page, "Exploration")).to_have_text(f"{100 * explored:.2g} %")
         assert page.locator("#reward-table tbody tr").count() == len(data["series"])
         assert page.locator("#coefficients-table tbody th").all_text_contents() == [
             each["name"] for each in data["coefficients"]
@@ -102,6 +108,118 @@ def test_the_lift_is_as_precise_as_its_sentence(browser, serve, monkeypatch, rel
         expect(tile(page, "Lift")).to_have_text(shown)
 
 
+@pytest.mark.parametrize(
+    ("certainty", "note", "level"),
+    [("sure", "against the holdout", "accent"), ("likely", "probably not chance", ""), ("open", "may be chance", "")],
+)
+def test_a_lift_is_coloured_only_if_it_is_sure_however_often_one_looks(
+    browser, serve, monkeypatch, certainty, note, level
+):
+    server = serve()
+    made = server.source.data
+    lift = {**made("front-page")["lift"], "certainty": certainty, "sentence": "-4 % (95 % CI -7 .. -1)"}
+    monkeypatch.setattr(server.source, "data", lambda name: {**made(name), "lift": lift, "sentence": "no window yet"})
+    with open_page(browser, server.url) as page:
+        box = page.locator("#tiles > div").first
+        expect(box.locator("span")).to_contain_text(note)
+        expect(box).to_have_attribute("data-level", level)
+        expect(page.locator("#sentence")).to_have_text("No window yet")
+        expect(page.locator("#lift-sentence")).to_have_text("\u22124\u00a0% (95\u00a0% CI \u22127 .. \u22121)")
+
+
+def test_coefficients_of_ready_features_are_for_a_rise_by_1(browser, serve, monkeypatch):
+    server = serve()
+    made = server.source.data
+    with open_page(browser, server.url) as page:
+        expect(page.locator("#coefficients-text")).to_contain_text("between the lowest and the highest value")
+    monkeypatch.setattr(server.source, "data", lambda name: {**made(name), "ready_features": True})
+    server.source.pass_time()
+    with open_page(browser, server.url) as page:
+        expect(page.locator("#coefficients-text")).to_contain_text("changes as a feature rises by 1, all others")
+
+
+def bounded(*bounds, column="topic"):
+    return [
+        {"column": column, "group": f"group {i}", "n": 40 - i, "share": 0.25, "at_least": least, "at_most": most}
+        for i, (least, most) in enumerate(bounds)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "quotas", "said", "titles", "row"),
+    [
+        ("service", bounded((None, None)), "", [], []),
+        (
+            "service",
+            bounded((None, 2), (None, 2)),
+            " Of the arms of each decision, the settings give each topic at most 2.",
+            ["in each decision"],
+            ["at most 2"],
+        ),
+        (
+            "service",
+            bounded((1, 0.125), (None, None), (None, 0)) + bounded((None, None), column="author"),
+            " Of the arms of each decision, the settings give group 0 at least 1 and at most 12.5\u00a0%, group 2 at "
+            "most 0.",
+            ["in each decision"],
+            ["at least 1 and at most 12.5\u00a0%"],
+        ),
+        (
+            "service",
+            bounded(*[(None, 1 + i) for i in range(5)]),
+            " The table has what the settings allow of each group in a decision.",
+            ["in each decision"],
+            ["at most 1"],
+        ),
+        (
+            "campaign",
+            bounded((10, 50)),
+            " The marks are the bounds that were set.",
+            ["at least", "at most"],
+            ["10", "50"],
+        ),
+    ],
+)
+def test_beside_each_group_stands_what_the_settings_allow(browser, serve, monkeypatch, kind, quotas, said, titles, row):
+    server = serve()
+    made = server.source.data
+    monkeypatch.setattr(server.source, "data", lambda name: {**made(name), "kind": kind, "quotas": quotas})
+    with open_page(browser, server.url) as page:
+        text = page.locator("#quotas-text").text_content()
+        assert text.partition(".")[2] == said
+        page.locator("#quotas summary").click()
+        assert page.locator("#quotas-table th[scope=col]").all_text_contents()[4:] == titles
+        assert page.locator("#quotas-table tbody tr").first.locator("td").all_text_contents()[3:] == row
+        label = page.locator("#quotas-plot").get_attribute("aria-label")
+        assert label.endswith("the numbers and the bounds." if titles else "the numbers.")
+        marks = page.evaluate("document.getElementById('quotas-plot').data.slice(1).flatMap((each) => each.x)")
+        assert marks == ([10 * 0.25 / 40, 50 * 0.25 / 40] if kind == "campaign" else [])
+
+
+def test_on_a_phone_long_products_have_two_lines_and_scores_are_whole(browser, serve, monkeypatch):
+    server = serve()
+    made = server.source.data
+    long = {"name": "topic: politics \u00d7 daypart: morning", "value": 0.2, "low": 0.1, "high": 0.3}
+
+    def with_product(name):
+        data = made(name)
+        return {**data, "coefficients": [long, *data["coefficients"]]}
+
+    monkeypatch.setattr(server.source, "data", with_product)
+    with open_page(browser, server.url, viewport={"width": 390, "height": 844}) as page:
+        assert page.evaluate("document.getElementById('coefficients-plot').data[0].y.at(-1)") == (
+            "topic: politics \u00d7<br>daypart: morning"
+        )
+        item = page.locator("#decisions-list li").first
+        item.locator("summary").click()
+        region, cell = (
+            item.locator(".scroll").bounding_box(),
+            item.locator("tbody td:nth-child(3)").first.bounding_box(),
+        )
+        assert cell["x"] + cell["width"] <= region["x"] + region["width"]
+        expect(item.locator(".when")).to_contain_text(",")
+
+
 def test_pooled_points_keep_the_mean_of_all_rewards(browser, serve):
     server = serve()
     with open_page(browser, server.url) as page:
@@ -116,12 +234,45 @@ def test_pooled_points_keep_the_mean_of_all_rewards(browser, serve):
         assert [name for name, _ in lines] == ["holdout", "explored", "chosen"]
 
 
+def test_bands_of_clicks_stay_between_0_and_1_where_points_are_drawn_as_one(browser, serve):
+    server = serve()
+    with open_page(browser, server.url) as page:
+        bands = page.evaluate("document.getElementById('reward-plot').data.filter((t) => t.fill).map((t) => t.y)")
+        series = server.source.data("front-page")["series"]
+        for share, band in zip(("holdout", "explored", "chosen"), bands, strict=True):
+            groups = [[each[share] for each in series[i : i + 3] if each[share]["n"]] for i in range(0, 96, 3)]
+            sizes = [sum(each["effective_n"] for each in group) for group in groups]
+            means = [sum(e["n"] * e["mean"] for e in group) / sum(e["n"] for e in group) for group in groups]
+            expected = [wilson(mean, n) for mean, n in zip(means, sizes, strict=True)]
+            assert band == pytest.approx([high for _, high in expected] + [low for low, _ in expected][::-1])
+            assert min(band) >= 0
+
+
 TRACES = "document.getElementById('reward-plot').data.filter((t) => t.name).map((t) => [t.name, t.x.length, t.y])"
 
 
 def drawn(page):
     """The lines of the chart of rewards by their names: how many points, and the values of those that have one."""
     return {name: (n, [y for y in ys if y is not None]) for name, n, ys in page.evaluate(TRACES)}
+
+
+def test_around_a_lone_point_is_the_time_that_it_stands_for(browser, serve):
+    server = serve(points=1)
+    with open_page(browser, server.url) as page:
+        for plot in ("reward-plot", "exploration-plot"):
+            start, end = page.evaluate(f"document.getElementById('{plot}').layout.xaxis.range")
+            assert datetime.fromisoformat(end) - datetime.fromisoformat(start) >= timedelta(minutes=15)
+            labels = page.locator(f"#{plot} .xtick text").all_text_contents()
+            assert len(set(labels)) == len(labels) > 1
+
+
+def test_times_stand_upright_below_the_charts(browser, serve):
+    server = serve(points=60)
+    server.source.step = timedelta(seconds=1)  # the longest labels: hours, minutes and seconds
+    server.source.pass_time()
+    with open_page(browser, server.url) as page:
+        turned = "[...document.querySelectorAll('.xtick text')].map((tick) => tick.getAttribute('transform') ?? '')"
+        assert {float(angle) for each in page.evaluate(turned) for angle in re.findall(r"rotate\((.*?),", each)} <= {0}
 
 
 def test_points_that_are_still_open_are_in_the_table_and_not_in_the_line(browser, serve):
@@ -416,7 +567,7 @@ def test_the_audit_is_fine_only_as_far_as_it_was_checked(browser, serve, levels,
 
 
 def test_the_page_of_the_interface_shows_every_route_with_a_command_to_copy(browser, serve):
-    described = json.loads(document("front-page"))
+    described = json.loads(document("front-page", {"candidates": [{"id": "a", "features": [0.2, 0.1]}]}))
     server = serve(openapi=described)
     with open_page(browser, f"{server.url}/docs", wait=".operation", permissions=["clipboard-read"]) as page:
         routes = [(method, path) for path, item in described["paths"].items() for method in item]

@@ -6,6 +6,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from armful.campaigns.lift import estimate_lift, lift_data
 from armful.ledger import Ledger, ModelInfo
 from armful.service.dashboard import CampaignSource, ServiceSource, StoreSource
 from armful.service.dashboard._service_data import N_DECISIONS
@@ -67,6 +68,10 @@ def test_a_campaign_shows_what_its_status_and_report_say(campaign):
     assert sum(each["share"] for each in shown["quotas"]) == pytest.approx(1)
     assert {each["at_least"] for each in shown["quotas"] if each["group"] == "north"} == {5}
     assert len(shown["audit"]) == 7
+    lift = estimate_lift(lift_data(list(campaign.records())), unit="of 'bought'")
+    assert shown["sentence"] == lift.headline("The chosen", "the holdout")
+    assert shown["lift"]["sentence"].startswith(lift.sentence)
+    assert shown["lift"]["certainty"] == lift.certainty
 
 
 def test_both_kinds_have_the_parts_that_the_page_reads(campaign, service):
@@ -78,6 +83,7 @@ def test_both_kinds_have_the_parts_that_the_page_reads(campaign, service):
     ledger, settings = service
     shown = ServiceSource(ledger, settings).data()
     assert shown.keys() == expected.keys()
+    assert shown["ready_features"] == bool(settings.features.ready)
     assert shown["last_decisions"][0].keys() == expected["last_decisions"][0].keys()
     assert shown["last_decisions"][0]["chosen"][0].keys() >= expected["last_decisions"][0]["chosen"][0].keys()
 
@@ -195,6 +201,7 @@ ARM = {"id": "a", "share": "chosen", "predicted": 0.25, "bonus": 0.05, "score": 
         ({"chosen": []}, "Its arms were erased, and with them why they were chosen."),
         ({"chosen": [{**ARM, "bonus": 0.0}]}, "`a` leads with a predicted reward of 0.25."),
         ({"chosen": [{**ARM, "share": "explored"}]}, "1 of 1 arms was drawn at random to explore."),
+        ({"chosen": 1200 * [{**ARM, "share": "explored"}]}, "1,200 of 1,200 arms were drawn at random to explore."),
         (
             {"chosen": [{**ARM, "share": "explored", "id": "x", "score": 0.9}, {**ARM, "capped": True}]},
             "`a` leads with a predicted reward of 0.25 and a bonus of 0.05 for what is not known yet, up to the cap; "

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 
 from armful.campaigns import Campaign
-from armful.service.dashboard import CONTENT_POLICY, Feed, routes
+from armful.service.dashboard import CONTENT_POLICY, Feed, _static, routes
 from armful.service.dashboard._static import FOLDER, plotly_path
 from armful.service.showing import dashboard_app
 from tests.service.made_dashboard import MadeSource
@@ -60,6 +60,23 @@ def test_pages_allow_nothing_but_their_own_files(path):
     assert "onclick" not in answer.text
 
 
+@pytest.mark.parametrize(
+    ("address", "headers", "is_sent"),
+    [
+        ("https://news.example/", {}, True),
+        ("http://127.0.0.1/", {"Sec-Fetch-Mode": "navigate"}, True),
+        ("http://192.0.2.7/", {}, False),
+    ],
+)
+def test_an_opener_policy_is_sent_where_a_browser_heeds_it(address, headers, is_sent):
+    ours = Client()
+    answer = ours.get(address, headers=headers)
+    assert ("cross-origin-opener-policy" in answer.headers) == is_sent
+    assert answer.headers["vary"] == "Accept-Encoding, Sec-Fetch-Mode"
+    again = ours.get(address, headers={**headers, "If-None-Match": answer.headers["etag"]})
+    assert (again.status_code, "cross-origin-opener-policy" in again.headers) == (304, is_sent)
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.iterdir()))
 def test_files_are_sent_with_their_type_and_checked_again_by_their_tag(name):
     ours = Client()
@@ -82,9 +99,18 @@ def test_plotly_is_the_one_of_its_package_compressed_and_kept():
     assert "immutable" in answer.headers["cache-control"]
 
 
-@pytest.mark.parametrize("name", ["nothing.js", "..%2froutes.py", "index.html", "%2e%2e"])
+@pytest.mark.parametrize("name", ["nothing.js", "..%2froutes.py", "index.html", "%2e%2e", "a%00b", "a" * 300])
 def test_other_files_are_not_there(name):
     assert Client().get(f"/dashboard/static/{name}").status_code == 404
+
+
+def test_names_of_no_file_are_not_remembered():
+    """Anybody may ask for them, without a key and for as many as they like."""
+    ours = Client()
+    for i in range(50):
+        assert ours.get(f"/dashboard/static/{i}.js").status_code == 404
+    caches = [each.cache_info().currsize for each in vars(_static).values() if hasattr(each, "cache_info")]
+    assert sum(caches) < 50
 
 
 def test_data_are_those_of_the_source():
@@ -216,6 +242,39 @@ def test_closing_from_another_thread_ends_all_streams():
         return await asyncio.wait_for(asyncio.gather(*ended), 60), feed.is_full
 
     assert asyncio.run(read()) == (["ended"] * 3, True)
+
+
+@pytest.mark.parametrize("method", ["campaigns", "stamp"])
+def test_streams_that_wait_for_the_source_end_too(monkeypatch, method):
+    begun, may_go_on = threading.Event(), threading.Event()
+    plain = getattr(MadeSource, method)
+
+    def slow(*arguments):
+        begun.set()
+        assert may_go_on.wait(120)
+        return plain(*arguments)
+
+    async def read():
+        source = MadeSource(2)
+        monkeypatch.setattr(MadeSource, method, slow)
+        feed = Feed(source, every=3600)
+        reading = [asyncio.ensure_future(collected(feed.changes(name), 2)) for name in source.names]
+        await asyncio.to_thread(begun.wait, 120)
+        feed.close()
+        may_go_on.set()
+        return await asyncio.gather(*reading)
+
+    found = asyncio.run(read())
+    assert all(len(each) <= 1 for each in found)
+    assert not any(isinstance(changed, Exception) for each in found for changed in each)
+
+
+def test_who_asks_when_the_service_ends_is_told_so_and_nothing_is_logged(caplog):
+    feed = Feed(MadeSource())
+    feed.close()
+    answer = Client(feed).get("/dashboard/data")
+    assert (answer.status_code, answer.json()["detail"][:21]) == (503, "the service is ending")
+    assert caplog.text == ""
 
 
 def test_no_more_streams_than_allowed_are_opened():

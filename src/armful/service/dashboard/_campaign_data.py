@@ -41,7 +41,7 @@ class CampaignSource:
         data = report_data(records, policy, campaign.settings, recipe.names, now=campaign.now())
         lift, rounds = data.lift, data.rounds
         shown = self._summary(
-            sentence=f"{lift.sentence[:1].upper()}{lift.sentence[1:]}",
+            sentence=lift.headline("The chosen", "the holdout"),
             decisions=len(rounds),
             rewards=sum(each.came for each in rounds),
             outstanding=sum(each.outstanding for each in rounds),
@@ -65,8 +65,9 @@ class CampaignSource:
                 "value": lift.per_contact,
                 "low": lift.low,
                 "high": lift.high,
+                "certainty": lift.certainty,
                 "relative": lift.relative,
-                "sentence": verdict(data),
+                "sentence": f"{lift.sentence}. {verdict(data)}" if lift.known else verdict(data),
             },
             coefficients=[each.to_dict() for each in data.coefficients],
             quotas=[
@@ -102,6 +103,7 @@ class CampaignSource:
             "kind": self.kind,
             "made_at": self.campaign.now().isoformat(),
             "reward_name": self.campaign.settings.outcomes.reward,
+            "ready_features": bool(self.campaign.settings.features.ready),
             "model": None,
             "lift": None,
             **counts,

@@ -119,6 +119,7 @@ def _empty(settings: Settings) -> dict[str, Any]:
         "rewards": 0,
         "outstanding": 0,
         "reward_name": settings.outcomes.reward,
+        "ready_features": bool(settings.features.ready),
         "model": None,
         "lift": None,
         **lists,

@@ -59,14 +59,23 @@ def plotly_path() -> Path:
     return Path(found.submodule_search_locations[0]) / "package_data" / PLOTLY
 
 
-@cache
 def static_file(name: str) -> StaticFile | None:
     """Return a file by its name; None if there is none of that name."""
+    return _read(name) if name in _names() else None
+
+
+@cache
+def _names() -> frozenset[str]:
+    """Return the names of all files that are sent: what else anybody asks for is neither looked up nor remembered."""
+    own = (path for path in FOLDER.iterdir() if path.suffix in TYPES and path.suffix != ".html")
+    return frozenset([PLOTLY, *(path.name for path in own)])
+
+
+@cache
+def _read(name: str) -> StaticFile:
     if name == PLOTLY:
         return StaticFile(plotly_path().read_bytes(), TYPES[".js"], lasting=True)
     path = FOLDER / name
-    if path.suffix == ".html" or path.parent != FOLDER or not path.is_file():
-        return None
     return StaticFile(path.read_bytes(), TYPES[path.suffix])
 
 

@@ -29,7 +29,7 @@ def why(decision: dict[str, Any]) -> str:
         return "Its arms were erased, and with them why they were chosen."
     picked = [arm for arm in arms if arm["share"] != "explored" and arm["score"] is not None]
     n_explored = sum(arm["share"] == "explored" for arm in arms)
-    drawn = f"{n_explored} of {len(arms)} arms {'was' if n_explored == 1 else 'were'} drawn at random to explore"
+    drawn = f"{n_explored:,} of {len(arms):,} arms {'was' if n_explored == 1 else 'were'} drawn at random to explore"
     if not picked:
         return f"{drawn[0].upper()}{drawn[1:]}."
     best = max(picked, key=lambda arm: arm["score"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -67,7 +68,7 @@ class Feed:
         self._names: tuple[float, list[dict[str, str]]] = (-float("inf"), [])
         self._names_lock = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="armful-dashboard")
-        self._closed = False
+        self._closed = threading.Event()
         self._closing: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
 
     async def campaigns(self) -> list[dict[str, str]]:
@@ -106,12 +107,14 @@ class Feed:
         closing = asyncio.Event()
         self._closing[closing] = asyncio.get_running_loop()
         try:
-            while not self._closed:
+            while not self._closed.is_set():
                 try:
                     after = await self.snapshot(campaign)
                     changed: Parts | Exception = after.changes_since(before)
                     before = after
                 except Exception as error:  # whatever the source raises, the stream goes on
+                    if self._closed.is_set():
+                        return
                     changed = error
                 yield changed
                 try:
@@ -124,17 +127,21 @@ class Feed:
     @property
     def is_full(self) -> bool:
         """Whether no further stream may be opened."""
-        return self._closed or len(self._closing) >= self.most_streams
+        return self._closed.is_set() or len(self._closing) >= self.most_streams
 
     def close(self) -> None:
         """End all streams, from any thread; a server calls it before it waits for open requests."""
-        self._closed = True
+        self._closed.set()
         for closing, loop in list(self._closing.items()):
             loop.call_soon_threadsafe(closing.set)
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.shutdown(wait=False)
 
     async def _read(self, read: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, read)
+        try:
+            reading = self._thread.submit(read)
+        except RuntimeError:
+            raise OSError("the service is ending: ask again when it is back") from None
+        return await asyncio.wrap_future(reading)
 
     def _newest(self, campaign: str, before: Snapshot | None) -> Snapshot:
         stamp = self.source.stamp(campaign)

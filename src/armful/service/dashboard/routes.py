@@ -25,9 +25,10 @@ CONTENT_POLICY = (
 )
 PAGE_HEADERS = {
     "Content-Security-Policy": CONTENT_POLICY,
-    "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
+    "Vary": "Accept-Encoding, Sec-Fetch-Mode",
 }
+OPENER_POLICY = {"Cross-Origin-Opener-Policy": "same-origin"}
 SMALL = 1024
 """Bodies up to so many bytes are not worth compressing."""
 
@@ -145,9 +146,19 @@ async def _stream(feed: Feed, campaign: str, is_refused: Callable[[], Awaitable[
 
 def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
-        return await _sent(request, await run_in_threadpool(page, name), PAGE_HEADERS)
+        headers = {**PAGE_HEADERS, **(OPENER_POLICY if _is_secure(request) else {})}
+        return await _sent(request, await run_in_threadpool(page, name), headers)
 
     return answer
+
+
+def _is_secure(request: Request) -> bool:
+    """Return whether the browser takes the page's origin for secure: it has HTTPS, or is on the machine itself.
+
+    Elsewhere a browser ignores an opener policy, and Chromium logs that as an error. Browsers send `Sec-Fetch-Mode` to
+    secure origins only, also through a proxy that ends HTTPS.
+    """
+    return request.url.scheme == "https" or "sec-fetch-mode" in request.headers
 
 
 async def _sent(request: Request, file: StaticFile, more: Mapping[str, str] | None = None) -> Response:

@@ -8,6 +8,14 @@ const MOST_MARKERS = 40;
 const MOST_NAMES = 20;
 const MOST_POINTS = 32;
 const LONGEST_NAME = 34;
+const SECOND = 1000;
+const DAY = 86400 * SECOND;
+// The day comes below the first tick of each day, as plotly does it, in the order of the page's other dates.
+const DATES = [
+  { dtickrange: [null, 1000], value: "%H:%M:%S.%L\n%-d %b %Y" }, { dtickrange: [1000, 60000], value: "%H:%M:%S\n%-d %b %Y" },
+  { dtickrange: [60000, 86400000], value: "%H:%M\n%-d %b %Y" }, { dtickrange: [86400000, "M1"], value: "%-d %b\n%Y" },
+  { dtickrange: ["M1", "M12"], value: "%b\n%Y" }, { dtickrange: ["M12", null], value: "%Y" },
+];
 const coarse = window.matchMedia("(pointer: coarse)");
 const drawn = new Map();
 
@@ -76,6 +84,15 @@ function layoutOf(colours, narrow, { x = {}, y = {}, legend = false, height = 34
   };
 }
 
+// The axis of time. Around a lone point plotly shows a millisecond: here it is the time that the point stands for.
+function overTime(series, kind) {
+  const axis = { type: "date", fixedrange: false, tickformatstops: DATES, autotickangles: [0] };
+  if (series.length !== 1) return axis;
+  const at = middle(series[0], kind);
+  const half = Math.max(kind === "campaign" ? 3 * DAY : 30 * SECOND, (Date.parse(series[0].to) - Date.parse(series[0].from)) / 2);
+  return { ...axis, autorangeoptions: { include: [local(at - half), local(at + half)] } };
+}
+
 const middle = (each, kind) => (kind === "campaign" ? Date.parse(each.from) : (Date.parse(each.from) + Date.parse(each.to)) / 2);
 
 const SHARES = {
@@ -127,7 +144,8 @@ function pooled(some, all, seconds, kind, most) {
   }));
 }
 
-function exploringOf(group) {
+// The share of exploration in several points; null if it is not known.
+export function exploringOf(group) {
   const some = group.filter((each) => (each.exploring ?? null) !== null);
   const n = some.reduce((sum, each) => sum + each.decisions, 0);
   return n ? some.reduce((sum, each) => sum + each.decisions * each.exploring, 0) / n : null;
@@ -140,8 +158,17 @@ function together(means) {
   const n = some.reduce((sum, each) => sum + each.n, 0);
   const mean = some.reduce((sum, each) => sum + each.n * each.mean, 0) / n;
   if (some.some((each) => (each.low ?? null) === null || (each.high ?? null) === null)) return { n, mean, low: null, high: null };
+  if (some.every((each) => each.effective_n)) return { n, mean, ...wilson(mean, some.reduce((sum, each) => sum + each.effective_n, 0)) };
   const half = Math.sqrt(some.reduce((sum, each) => sum + (each.n * (each.high - each.low) / 2) ** 2, 0)) / n;
   return { n, mean, low: mean - half, high: mean + half };
+}
+
+// The 95 % interval of the mean of n independent rewards of 0 or 1, which has no ends below 0 or above 1.
+function wilson(mean, n) {
+  const z2 = 1.96 ** 2 / n;
+  const middle = (mean + z2 / 2) / (1 + z2);
+  const half = Math.sqrt(z2 * (mean * (1 - mean) + z2 / 4)) / (1 + z2);
+  return { low: Math.max(middle - half, 0), high: Math.min(middle + half, 1) };
 }
 
 export function rewardChart({ series: all, kind, reward_name: reward }, seconds) {
@@ -177,7 +204,7 @@ export function rewardChart({ series: all, kind, reward_name: reward }, seconds)
     const drawn = sharesIn([...series, ...open]).join(", ");
     return {
       traces: [...bands, ...hollow, ...lines],
-      layout: layoutOf(colours, narrow, { x: { type: "date", fixedrange: false }, y, legend: true, height: narrow ? 300 : 400 }),
+      layout: layoutOf(colours, narrow, { x: overTime([...series, ...open], kind), y, legend: true, height: narrow ? 300 : 400 }),
       label: `Line chart: mean ${reward ?? "reward"} over time of ${drawn}. ${open.length ? "Hollow points are still open. " : ""}The table below has the numbers.`,
     };
   };
@@ -190,9 +217,9 @@ export function explorationChart({ series: all, kind }, seconds) {
       traces: [{
         type: "scatter", x: series.map((each) => local(middle(each, kind))), y: series.map((each) => each.exploring ?? null),
         mode: series.length > MOST_MARKERS ? "lines" : "lines+markers", fill: "tozeroy", fillcolor: colours["accent-soft"],
-        line: { color: colours.accent, width: 2 }, marker: { color: colours.accent, size: 6 }, hovertemplate: "%{x|%-d %b %H:%M}: %{y:.1%}<extra></extra>",
+        line: { color: colours.accent, width: 2 }, marker: { color: colours.accent, size: 6 }, cliponaxis: false, hovertemplate: "%{x|%-d %b %H:%M}: %{y:.1%}<extra></extra>",
       }],
-      layout: layoutOf(colours, narrow, { x: { type: "date", fixedrange: false }, y: { tickformat: ".1~%", rangemode: "tozero" }, height: 280, left: 44 }),
+      layout: layoutOf(colours, narrow, { x: overTime(series, kind), y: { tickformat: ".1~%", rangemode: "tozero" }, height: 280, left: 44 }),
       label: "Area chart: share of exploration over time. The table below has the numbers.",
     };
   };
@@ -201,9 +228,10 @@ export function explorationChart({ series: all, kind }, seconds) {
 export function coefficientChart({ coefficients }) {
   return (colours, narrow) => {
     const some = coefficients.slice(0, MOST_NAMES).toReversed();
+    const names = distinct(some.map((each) => each.name), narrow);
     return {
       traces: [{
-        type: "scatter", mode: "markers", x: some.map((each) => each.value), y: distinct(some.map((each) => each.name), narrow),
+        type: "scatter", mode: "markers", x: some.map((each) => each.value), y: names,
         marker: { color: some.map((each) => (each.low > 0 || each.high < 0 ? colours.accent : colours.card)), size: 9, line: { color: colours.accent, width: 2 } },
         error_x: {
           type: "data", symmetric: false, array: some.map((each) => each.high - each.value), arrayminus: some.map((each) => each.value - each.low),
@@ -212,7 +240,7 @@ export function coefficientChart({ coefficients }) {
         hovertemplate: "%{y}: %{x:+.3~g}<extra></extra>",
       }],
       layout: {
-        ...byName(layoutOf(colours, narrow, { x: { title: "change of the reward", showgrid: true } }), some.length),
+        ...byName(layoutOf(colours, narrow, { x: { title: "change of the reward", showgrid: true } }), names),
         shapes: [{ type: "line", x0: 0, x1: 0, yref: "paper", y0: 0, y1: 1, line: { color: colours.neutral, width: 1 }, layer: "below" }],
       },
       label: `Dot chart: the ${some.length} largest coefficients with their intervals. The table below has all of them.`,
@@ -220,7 +248,7 @@ export function coefficientChart({ coefficients }) {
   };
 }
 
-export function quotaChart({ quotas, what }) {
+export function quotaChart({ quotas, what, bounded, marked }) {
   return (colours, narrow) => {
     const columns = new Set(quotas.map((each) => each.column));
     const some = quotas.slice(0, 2 * MOST_NAMES).toReversed();
@@ -237,9 +265,9 @@ export function quotaChart({ quotas, what }) {
       traces: [{
         type: "bar", orientation: "h", x: some.map((each) => each.share), y: names, marker: { color: colours.accent }, width: 0.6,
         customdata: some.map((each) => each.n), hovertemplate: `%{y}: %{x:.1%}, %{customdata:,} ${what}<extra></extra>`,
-      }, bound("at_least", "at least"), bound("at_most", "at most")],
-      layout: byName(layoutOf(colours, narrow, { x: { tickformat: ".1~%", rangemode: "tozero", showgrid: true } }), some.length, 230),
-      label: `Bar chart: share of each group among the chosen ${what}. The table below has the numbers.`,
+      }, ...(marked ? [bound("at_least", "at least"), bound("at_most", "at most")] : [])],
+      layout: byName(layoutOf(colours, narrow, { x: { tickformat: ".1~%", rangemode: "tozero", showgrid: true } }), names, 230),
+      label: `Bar chart: share of each group among the chosen ${what}. The table below has the numbers${bounded ? " and the bounds" : ""}.`,
     };
   };
 }
@@ -255,19 +283,27 @@ export function positionChart({ positions }) {
   });
 }
 
-function byName(layout, n, least = 0) {
-  return { ...layout, height: Math.max(least, 70 + 26 * n), yaxis: { ...layout.yaxis, type: "category", showgrid: false, tickfont: { color: layout.font.color } } };
+function byName(layout, names, least = 0) {
+  const row = names.some((name) => name.includes("<br>")) ? 38 : 26;
+  return { ...layout, height: Math.max(least, 70 + row * names.length), yaxis: { ...layout.yaxis, type: "category", showgrid: false, tickfont: { color: layout.font.color } } };
 }
 
 const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+const cut = (name, most) => (name.length > most ? `${name.slice(0, Math.floor(most / 2) - 1)}…${name.slice(-Math.floor(most / 2))}` : name);
+
+// A product that is too long for one line has two.
+function lines(name, most) {
+  const at = name.indexOf(" × ");
+  return name.length > most && at > 0 ? [name.slice(0, at + 2), name.slice(at + 3)] : [name];
+}
 
 // Names for an axis: cut in the middle, without mark-up, and all different, since equal ones would be one place.
 function distinct(names, narrow) {
   const most = narrow ? 20 : LONGEST_NAME;
   const seen = new Map();
   return names.map((name) => {
-    const half = Math.floor(most / 2);
-    const short = escaped(name.length > most ? `${name.slice(0, half - 1)}…${name.slice(-half)}` : name);
+    const short = lines(name, most).map((line) => escaped(cut(line, most))).join("<br>");
     const n = (seen.get(short) ?? 0) + 1;
     seen.set(short, n);
     return n === 1 ? short : `${short} (${n})`;

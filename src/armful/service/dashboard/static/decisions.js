@@ -1,6 +1,6 @@
 // The last decisions: one line each, and on demand its arms with why each was chosen.
 import { byId, element, fillList, fillTable, setProse, setText, show, svg } from "./dom.js";
-import { clock, number, plural, signed } from "./words.js";
+import { exactMoment, number, plural, signed } from "./words.js";
 
 const COLUMNS = [
   ["place", false], ["arm", false], ["score", true], ["predicted", true], ["bonus", true], ["probability", true], ["reward", true],
@@ -54,7 +54,7 @@ function update(item, decision) {
   const find = (selector) => item.querySelector(selector);
   const { chosen, runner_up: runnerUp } = decision;
   setText(find(".id"), `#${decision.decision_id}`);
-  setText(find(".when"), clock(decision.decided_at));
+  setText(find(".when"), exactMoment(decision.decided_at));
   setText(find(".share"), decision.share);
   find(".share").dataset.share = decision.share;
   setText(find(".arms"), `${plural(chosen.length, "arm")} of ${number(decision.n_candidates)}`);
@@ -87,7 +87,7 @@ function drawBars(table, arms) {
     const predicted = (width * Math.max(0, arm.predicted ?? 0)) / largest;
     const bonus = (width * Math.max(0, arm.bonus ?? 0)) / largest;
     cell.querySelector("svg")?.remove();
-    cell.prepend(svg("svg", { width, height: 10, viewBox: `0 0 ${width} 10`, "aria-hidden": "true", class: "amount" },
+    cell.prepend(svg("svg", { width, height: 10, viewBox: `0 0 ${width} 10`, preserveAspectRatio: "none", "aria-hidden": "true", class: "amount" },
       svg("rect", { class: "predicted", x: 0, y: 0, width: predicted, height: 10 }),
       svg("rect", { class: "bonus", x: predicted, y: 0, width: bonus, height: 10 })));
   });

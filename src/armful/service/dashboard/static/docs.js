@@ -102,10 +102,13 @@ function curl(root, { method, path, security }, parameters, type, body) {
   if (security?.length) lines.push(`-H ${quoted("Authorization: Bearer KEY")}`);
   if (body) {
     const example = body.example ?? Object.values(body.examples ?? {})[0]?.value ?? exampleOf(root, body.schema);
-    lines.push(`-H ${quoted(`Content-Type: ${type}`)}`, `-d ${quoted(JSON.stringify(example, null, 2))}`);
+    lines.push(`-H ${quoted(`Content-Type: ${type}`)}`, `-d ${quoted(written(example))}`);
   }
   return lines.join(" \\\n  ");
 }
+
+// JSON with each list of numbers on one line; in a text there are no ends of lines.
+const written = (value) => JSON.stringify(value, null, 2).replace(/\[\n[-+.,\deE\s]+\]/g, (list) => list.replace(/\s+/g, " ").replace("[ ", "[").replace(" ]", "]"));
 
 const quoted = (text) => `'${String(text).replaceAll("'", "'\\''")}'`;
 

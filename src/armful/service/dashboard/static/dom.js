@@ -28,7 +28,8 @@ export function show(target, visible) {
 
 // A sentence in which what stands between backquotes is code.
 export function prose(text) {
-  return text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part.replace(/(\d) %/g, "$1\u00a0%")));
+  const set = (part) => part.replace(/(\d) %/g, "$1\u00a0%").replace(/(^|[\s(])-(?=\d)/g, "$1\u2212");
+  return text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : set(part)));
 }
 
 export function setProse(target, text) {

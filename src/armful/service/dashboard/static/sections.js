@@ -1,12 +1,14 @@
 // What each section says and draws.
-import { coefficientChart, draw, explorationChart, isOpen, positionChart, quotaChart, rewardChart, sharesIn, showsOpen } from "./charts.js";
+import { coefficientChart, draw, explorationChart, exploringOf, isOpen, positionChart, quotaChart, rewardChart, sharesIn, showsOpen } from "./charts.js";
 import { showDecisions } from "./decisions.js";
 import { byId, element, fillList, fillTable, prose, setProse, setText, show } from "./dom.js";
-import { NONE, count, date, duration, interval, moment, number, percent, plural, signed, signedPercent } from "./words.js";
+import { NONE, count, date, duration, exactMoment, interval, moment, number, percent, plural, signed, signedPercent } from "./words.js";
 
 const LATE = 3; // a model that was not looked at for so many intervals is late
+const MOST_SAID = 4; // bounds of quotas in a sentence
 const RANGES = [["last hour", 3600], ["last 6 hours", 21600], ["last day", 86400], ["last week", 604800], ["last 30 days", 2592000]];
 const LEVELS = { problem: ["✕", "problem"], warning: ["!", "look"], ok: ["✓", "fine"], open: [NONE, "not yet"] };
+const CERTAINTY = { sure: "against the holdout", likely: "probably not chance", open: "may be chance" };
 const ORDER = Object.keys(LEVELS);
 
 // Shows what differs from before; now: milliseconds by the server's clock.
@@ -35,7 +37,7 @@ function showHero(data) {
   document.title = `${data.campaign} · armful`;
   setText(byId("eyebrow"), data.kind === "campaign" ? "Campaign" : "Decision service");
   setText(byId("name"), data.campaign);
-  setProse(byId("sentence"), data.sentence);
+  setProse(byId("sentence"), `${data.sentence.slice(0, 1).toUpperCase()}${data.sentence.slice(1)}`);
   const more = data.lift?.sentence;
   show(byId("lift-sentence"), Boolean(more) && more !== data.sentence);
   if (more) setProse(byId("lift-sentence"), more);
@@ -56,18 +58,18 @@ const makeTile = ({ title }) => element("div", {}, element("dt", {}, title), ele
 
 function tilesOf(data, now) {
   const { lift, model, series } = data;
-  const last = series.findLast((each) => (each.exploring ?? null) !== null);
+  const explored = series.filter((each) => (each.exploring ?? null) !== null);
+  const exploring = exploringOf(explored.slice(data.kind === "campaign" ? -1 : -2)); // the last point of a service may be one decision
   const share = lift && (lift.relative ?? null) !== null;
   const tiles = [];
   if (lift && (lift.value ?? null) !== null) {
-    const isSure = lift.low > 0 || lift.high < 0;
     const note = share ? `${signed(lift.value)} per ${data.kind === "campaign" ? "contact" : "arm"}` : interval(lift.low, lift.high, signed);
     const value = share ? signedPercent(lift.relative) : signed(lift.value);
-    tiles.push({ title: "Lift", value, note: `${note}, ${isSure ? "against the holdout" : "may be chance"}`, level: isSure ? "accent" : "" });
+    tiles.push({ title: "Lift", value, note: `${note}, ${CERTAINTY[lift.certainty] ?? CERTAINTY.open}`, level: lift.certainty === "sure" ? "accent" : "" });
   }
   tiles.push({ title: data.kind === "campaign" ? "Rounds" : "Decisions", value: count(data.decisions), note: series.length ? `since ${date(series[0].from)}` : "none yet" });
   tiles.push({ title: "Rewards", value: count(data.rewards), note: `${count(data.outstanding)} outstanding` });
-  if (last) tiles.push({ title: "Exploration", value: percent(last.exploring), note: data.kind === "campaign" ? "of the last round" : "of the arms chosen last" });
+  if (exploring !== null) tiles.push({ title: "Exploration", value: percent(exploring), note: data.kind === "campaign" ? "of the last round" : "of the arms chosen last" });
   if (model) tiles.push(modelTile(model, now));
   tiles.push({ title: "Audit", ...verdictOf(data.audit ?? []) });
   return tiles;
@@ -118,6 +120,9 @@ function showModel(data, now) {
     ([title]) => element("div", {}, element("dt", {}, title), element("dd")), (fact, [, value]) => setText(fact.lastElementChild, value));
 }
 
+// Points that are less than a minute long are told apart by their seconds.
+const momentIn = (series) => (series.some(({ from, to }) => Date.parse(to) - Date.parse(from) < 60000) ? exactMoment : moment);
+
 function showReward(data) {
   const { series } = data;
   const isCampaign = data.kind === "campaign";
@@ -126,10 +131,11 @@ function showReward(data) {
   const named = sharesIn(series).toReversed();
   const first = isCampaign ? [["round", false], ["window closes", false], ["contacts", true]] : [["from", false], ["to", false], ["decisions", true]];
   const columns = [...first, ["windows", false], ...named.flatMap((share) => [[`${share}, known`, true], ["mean", true], ["95 %", true]]), ["predicted", true]];
+  const at = momentIn(series);
   const windows = (each) => (!isOpen(each) ? "closed" : isCampaign ? "still open" : `${count(each.open)} still open`);
   const mean = (each, share) => `${number(each[share]?.mean)}${isOpen(each) && (each[share]?.mean ?? null) !== null ? " so far" : ""}`;
   const rows = series.toReversed().map((each) => [
-    isCampaign ? `${each.round}, ${date(each.from)}` : moment(each.from), isCampaign ? date(each.to) : moment(each.to), count(each.decisions), windows(each),
+    isCampaign ? `${each.round}, ${date(each.from)}` : at(each.from), isCampaign ? date(each.to) : at(each.to), count(each.decisions), windows(each),
     ...named.flatMap((share) => [count(each[share]?.n ?? 0), mean(each, share), interval(each[share]?.low, each[share]?.high)]),
     number(each.predicted),
   ]);
@@ -154,7 +160,8 @@ function rewardText(data, seconds) {
       : showsOpen(series, seconds)
         ? " Hollow points are still open: they are what came so far, and change until the windows of their decisions have closed."
         : ` A point appears when the windows of its decisions have closed; ${plural(n, "decision")} ${n === 1 ? "is" : "are"} still open.`;
-  return `Mean \`${data.reward_name ?? "reward"}\` of each ${isCampaign ? "contact" : "arm"}: ${what}. Bands are 95 % intervals.${open}`;
+  const bands = series.some((each) => shares.some((share) => (each[share]?.low ?? null) !== null)) ? " Bands are 95 % intervals." : "";
+  return `Mean \`${data.reward_name ?? "reward"}\` of each ${isCampaign ? "contact" : "arm"}: ${what}.${bands}${open}`;
 }
 
 export function drawSeries(data) {
@@ -183,34 +190,57 @@ function showExploration(data) {
   setProse(byId("exploration-text"), data.kind === "campaign"
     ? "The share of the chosen whom the estimate alone would not have chosen: they are tried out because too little is known of people like them. It falls as the model learns."
     : "The share of the chosen arms that were drawn at random, whatever the model says of them: `explore` in the settings. The bonus in the scores explores besides.");
-  const rows = some.toReversed().map((each) => [moment(each.from), percent(each.exploring), percent(each.capped), number(each.predicted)]);
+  const at = momentIn(some);
+  const rows = some.toReversed().map((each) => [at(each.from), percent(each.exploring), percent(each.capped), number(each.predicted)]);
   fillTable(byId("exploration-table"), [["from", false], ["exploration", true], ["at the cap", true], ["predicted", true]], rows);
 }
 
-function showCoefficients({ coefficients = [] }) {
+function showCoefficients({ coefficients = [], ready_features: ready }) {
   show(byId("coefficients"), coefficients.length > 0);
   if (!coefficients.length) return;
   const more = coefficients.length > 20 ? ` The 20 largest of ${coefficients.length} are drawn.` : "";
   setProse(byId("coefficients-text"),
-    "How much the expected reward changes between the lowest and the highest value of a feature, all others being equal, with 95 % intervals. " +
-    `An empty dot is an effect that may be none.${more}`);
+    `How much the expected reward changes ${ready ? "as a feature rises by 1" : "between the lowest and the highest value of a feature"}, ` +
+    `all others being equal, with 95 % intervals. An empty dot is an effect that may be none.${more}`);
   draw("coefficients-plot", coefficientChart({ coefficients }));
   fillTable(byId("coefficients-table"), [["feature", false], ["change of the reward", true], ["from", true], ["to", true]],
     coefficients.map((each) => [each.name, signed(each.value), signed(each.low), signed(each.high)]));
 }
 
+// The bounds of a campaign are for the round that is shown, those of a service for each decision.
 function showQuotas({ quotas = [], kind }) {
   show(byId("quotas"), quotas.length > 0);
   if (!quotas.length) return;
-  const columns = [...new Set(quotas.map((each) => each.column))].map((column) => `\`${column}\``).join(", ");
-  const bounds = quotas.some((each) => (each.at_least ?? each.at_most ?? null) !== null);
-  const where = kind === "campaign" ? "the contacts of the last round" : "all arms that were chosen";
-  setProse(byId("quotas-text"), `The share of each group of ${columns} among ${where}.${bounds ? " The marks are the bounds that were set." : ""}`);
-  const what = kind === "campaign" ? "contacts" : "arms";
-  draw("quotas-plot", quotaChart({ quotas, what }));
-  const limits = bounds ? [["at least", true], ["at most", true]] : [];
-  fillTable(byId("quotas-table"), [["group", false], ["quota", false], [what, true], ["share", true], ...limits],
-    quotas.map((each) => [each.group, each.column, count(each.n), percent(each.share), ...(bounds ? [count(each.at_least), count(each.at_most)] : [])]));
+  const isCampaign = kind === "campaign";
+  const columns = [...new Set(quotas.map((each) => each.column))];
+  const bounded = quotas.some((each) => allowed(each));
+  const where = isCampaign ? "the contacts of the last round" : "all arms that were chosen";
+  const bounds = !bounded ? "" : isCampaign ? " The marks are the bounds that were set." : ` ${allowedIn(quotas, columns)}`;
+  setProse(byId("quotas-text"), `The share of each group of ${columns.map((column) => `\`${column}\``).join(", ")} among ${where}.${bounds}`);
+  const what = isCampaign ? "contacts" : "arms";
+  draw("quotas-plot", quotaChart({ quotas, what, bounded, marked: isCampaign }));
+  const limits = isCampaign ? [["at least", true], ["at most", true]] : [["in each decision", false]];
+  const limitsOf = (each) => (isCampaign ? [count(each.at_least), count(each.at_most)] : [allowed(each) || NONE]);
+  fillTable(byId("quotas-table"), [["group", false], ["quota", false], [what, true], ["share", true], ...(bounded ? limits : [])],
+    quotas.map((each) => [each.group, each.column, count(each.n), percent(each.share), ...(bounded ? limitsOf(each) : [])]));
+}
+
+// The bounds of a group, below 1 as a share; nothing if it has none.
+function allowed(each) {
+  const bounds = [["at least", each.at_least ?? null], ["at most", each.at_most ?? null]].filter(([, value]) => value !== null);
+  return bounds.map(([word, value]) => `${word} ${value > 0 && value < 1 ? `${number(100 * value)}\u00a0%` : count(value)}`).join(" and ");
+}
+
+// The bounds in a sentence, where these are few.
+function allowedIn(quotas, columns) {
+  const parts = columns.flatMap((column) => {
+    const groups = quotas.filter((each) => each.column === column);
+    const alike = groups.every((each) => allowed(each) === allowed(groups[0]));
+    const named = alike ? [[`each \`${column}\``, groups[0]]] : groups.map((each) => [`\`${each.group}\``, each]);
+    return named.filter(([, each]) => allowed(each)).map(([name, each]) => `${name} ${allowed(each)}`);
+  });
+  if (parts.length > MOST_SAID) return "The table has what the settings allow of each group in a decision.";
+  return `Of the arms of each decision, the settings give ${parts.join(", ")}.`;
 }
 
 function showPositions({ positions = [] }) {

@@ -34,12 +34,13 @@ export function duration(seconds) {
   return `${Math.round(s / DAY)} days`;
 }
 
-const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
-const BOTH = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const MINUTE = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
+const BOTH = new Intl.DateTimeFormat("en-GB", MINUTE);
+const EXACT = new Intl.DateTimeFormat("en-GB", { ...MINUTE, second: "2-digit" });
 
-export const clock = (iso) => (iso ? CLOCK.format(new Date(iso)) : NONE);
 export const date = (iso) => (iso ? DATE.format(new Date(iso)) : NONE);
+export const exactMoment = (iso) => (iso ? EXACT.format(new Date(iso)) : NONE);
 export const moment = (iso) => (iso ? BOTH.format(new Date(iso)) : NONE);
 
 // The time on the clock of who looks, in the form in which plotly takes times as they are.
