@@ -5,6 +5,7 @@ import re
 import sqlite3
 import sys
 import threading
+import tracemalloc
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -21,16 +22,25 @@ WARM_UP = timedelta(hours=4)
 BLOCKS_A_DECISION = 0.5
 """Memory may grow by so many blocks for each decision: an object that is kept for each one would be one block or more.
 A segment of 512 decisions is about fifty."""
+BYTES_A_DECISION = 100
+"""The same in bytes, those of arrays too: the features of its arms would be 200, and a segment is 18,000 for 512."""
 TOLERANCE = 0.1
 """Of the formula for the size of the ledger."""
 PAGE = Path(__file__).parents[2] / "docs/howto/deploy-the-service.md"
 FORMULA = re.compile(r"^    bytes = (.*)$", re.MULTILINE)
 
 
-def blocks() -> int:
-    """Return how many blocks of memory Python has given out."""
+def memory() -> tuple[int, int]:
+    """Return how many blocks of memory Python has given out, and how many bytes, those of arrays included."""
     gc.collect()
-    return sys.getallocatedblocks()
+    return sys.getallocatedblocks(), tracemalloc.get_traced_memory()[0]
+
+
+@pytest.fixture
+def traced():
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
 
 
 def rows_of(folder, query):
@@ -107,14 +117,18 @@ class Compacting(threading.Thread):
         assert self.error is None, self.error
 
 
+@pytest.mark.usefixtures("traced")
 def test_24_hours_in_a_minute(tmp_path):
     with a_day(tmp_path / "autumn") as day:
         folder, ledger = day.folder, day.campaign.ledger
         day.pass_time(WARM_UP)
-        before, n_before = blocks(), day.n_decisions
+        before, n_before = memory(), day.n_decisions
         day.pass_time(timedelta(hours=24) - WARM_UP)
-        grown = blocks() - before
-        assert grown < BLOCKS_A_DECISION * (day.n_decisions - n_before), f"memory has grown by {grown} blocks"
+        blocks, size = (b - a for a, b in zip(before, memory(), strict=True))
+        tracemalloc.stop()
+        n = day.n_decisions - n_before
+        assert blocks < BLOCKS_A_DECISION * n, f"memory has grown by {blocks} blocks"
+        assert size < BYTES_A_DECISION * n, f"memory has grown by {size:,} bytes"
 
         # Nothing but decisions and rewards has grown in the ledger.
         n = 24 * 60 * DECISIONS_IN_A_TICK

@@ -58,6 +58,21 @@ def test_everybody_sees_that_it_is_alive_and_what_it_offers(folder):
             assert service.get(path).headers["content-type"] == "application/problem+json"
 
 
+def test_the_columns_of_the_campaign_are_shown_to_those_who_may_read(folder):
+    reader, decider = (add_key(folder, role)[1] for role in ("read", "decide"))
+
+    def n_features(response):
+        example = response.json()["paths"]["/v1/decisions"]["post"]["requestBody"]["content"]["application/json"]
+        return len(example["example"]["candidates"][0]["features"])
+
+    with serving(folder, client=("203.0.113.9", 1)) as service:
+        assert n_features(service.get("/openapi.json", headers=bearer(reader))) == 4
+        assert n_features(service.get("/openapi.json", headers=bearer(decider))) == 2
+        assert n_features(service.get("/openapi.json")) == 2
+    with serving(folder) as service:
+        assert n_features(service.get("/openapi.json")) == 4
+
+
 def test_without_keys_only_this_machine_may_call(folder):
     with serving(folder) as service:
         assert service.post("/v1/decisions", request_of(features())).status_code == 200
@@ -148,10 +163,20 @@ def test_a_revoked_key_is_refused_as_soon_as_it_is_not_remembered_any_more(folde
         assert service.get("/v1/status", headers=bearer(key)).status_code == 200
         service.worker.ledger.revoke_key(key_id)
         clock = _shared_reads.time.monotonic() + _access.REMEMBERED
-        monkeypatch.setattr(_shared_reads.time, "monotonic", lambda: clock)
+        monkeypatch.setattr(_shared_reads, "time", SimpleNamespace(monotonic=lambda: clock))  # not that of the loop
         response = service.get("/v1/status", headers=bearer(key))
         assert response.status_code == 401
         assert "revoked" in response.json()["detail"]
+
+
+def test_a_revoked_key_stays_revoked_when_the_clock_is_set_back(folder):
+    key_id, key = add_key(folder, "read")
+    with Campaign.open(folder) as campaign:
+        campaign.ledger.revoke_key(key_id)
+    with serving(folder, now=lambda: datetime.now(UTC) - timedelta(hours=1)) as service:
+        response = service.get("/v1/status", headers=bearer(key))
+    assert response.status_code == 401
+    assert "revoked" in response.json()["detail"]
 
 
 @pytest.mark.parametrize(

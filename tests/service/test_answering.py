@@ -10,15 +10,18 @@ import subprocess
 import sys
 import threading
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import httpx
 import pytest
 
 from armful.campaigns import Campaign
 from armful.errors import LedgerError
+from armful.service import _metrics
 from armful.service._logging import JsonFormatter
 from armful.service._metrics import FOLDER, shared_metrics
+from armful.service.updater import _updates
 from tests.service.small_service import features, live, make_campaign, request_of, serving
 
 
@@ -76,6 +79,7 @@ def test_a_store_that_hangs_gets_a_time_out(tmp_path, monkeypatch):
         monkeypatch.setattr(type(ledger), "add_group", lambda *a: over.wait(120) and plain(*a))
         response = service.post("/v1/decisions", request_of(features(), key="k"))
         assert response.status_code == 503
+        monkeypatch.setattr(service.worker, "_seconds", 120)  # a busy machine may take longer than a second
         over.set()
         deadline = time.monotonic() + 120
         while ledger.last_number() == 0:
@@ -258,6 +262,17 @@ def test_workers_share_their_metrics(tmp_path):
         assert FOLDER not in os.environ
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_metrics_that_workers_share_are_in_memory_if_the_system_has_such_a_folder(tmp_path, monkeypatch, there):
+    memory = tmp_path / "memory"
+    if there:
+        memory.mkdir()
+    monkeypatch.setattr(_metrics, "MEMORY", memory)
+    with shared_metrics(2):
+        assert (Path(os.environ[FOLDER]).parent == memory) == there
+        assert Path(os.environ[FOLDER]).is_dir()
+
+
 @pytest.mark.slow
 def test_the_age_of_a_model_is_that_of_the_newest_once_every_worker_has_it():
     """A worker that showed the age of an old model swaps it; then another worker is asked."""
@@ -284,6 +299,39 @@ def test_the_age_of_a_model_is_that_of_the_newest_once_every_worker_has_it():
         shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
     age = re.search(r"^armful_model_age_seconds (\S+)", shown, re.MULTILINE)
     assert 10 <= float(age[1]) < 1e5
+
+
+def test_a_model_that_needs_no_update_is_known_to_be_up_to_date(folder, monkeypatch):
+    clock = [datetime.now(UTC)]
+
+    def checked():
+        shown = service.get("/metrics")
+        assert shown.status_code == 200
+        return float(re.search(r"^armful_model_checked_timestamp_seconds (\S+)", shown.text, re.MULTILINE)[1])
+
+    monkeypatch.setattr("armful.service._reading.CHECKED_SECONDS", 120)  # a busy machine may take longer than a second
+    with serving(folder, now=lambda: clock[0]) as service, Campaign.open(folder, now=lambda: clock[0]) as campaign:
+        assert checked() == 0
+        update = _updates(campaign, timedelta(seconds=30))
+        update()
+        assert checked() == pytest.approx(clock[0].timestamp(), abs=1e-3)
+        before = service.get("/v1/status").json()["model"]
+        clock[0] += timedelta(hours=1)
+        update()
+        assert checked() == pytest.approx(clock[0].timestamp(), abs=1e-3)
+        after = service.get("/v1/status").json()["model"]
+        assert (after["version"], after["made_at"]) == (before["version"], before["made_at"])
+        monkeypatch.setattr(type(service.worker.ledger), "newest_model", fails)
+        assert checked() == pytest.approx(clock[0].timestamp(), abs=1e-3)
+        monkeypatch.setattr("armful.service._reading.CHECKED_SECONDS", 0.01)
+        over = threading.Event()
+        monkeypatch.setattr(type(service.worker.ledger), "newest_model", lambda *_, **__: over.wait(120))
+        assert checked() == pytest.approx(clock[0].timestamp(), abs=1e-3)
+        over.set()
+
+
+def fails(*_, **__):
+    raise LedgerError("the disk is gone")
 
 
 def test_gauges_are_refreshed_without_being_asked_for(tmp_path):

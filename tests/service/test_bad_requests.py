@@ -88,6 +88,20 @@ def test_bad_bodies_of_decisions(service, body, status):
     assert service.worker.ledger.last_number() == before
 
 
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"unit": 17}, "unit: expected `string | null`, got `integer`"),
+        ({"constraint": {"k": 2.5}}, "constraint.k: expected `integer | null`, got `number`"),
+        ({"constraint": {"exclude": [True]}}, "constraint.exclude[0]: expected `string`, got `boolean`"),
+        ({"str": 1}, "the body: object contains unknown field `str`"),
+        ({"key": "a\0b"}, "key: must not hold the character NUL"),
+    ],
+)
+def test_sentences_name_types_as_json_does(service, more, sentence):
+    assert problem(service.post("/v1/decisions", request_of(features(), **more)), 422) == sentence
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 def test_rewards_that_are_no_numbers(service, number):
     body = f'{{"rewards": {{"a": {number}}}}}'

@@ -154,6 +154,30 @@ def test_each_decision_has_a_key_of_its_own(call):
     assert service.bodies[0]["key"] != service.bodies[1]["key"]
 
 
+def test_keys_are_in_the_order_in_which_they_were_made(monkeypatch):
+    keys = []
+    for milliseconds in (1, 1_800_000_000_000, 1_800_000_000_001, 4_000_000_000_000):
+        monkeypatch.setattr(_calls.time, "time_ns", lambda now=milliseconds: now * 1_000_000)
+        keys.append(_calls.new_key())
+    assert keys == sorted(keys)
+    assert {len(key) for key in keys} == {32}
+
+
+def test_an_empty_key_is_sent_as_it_is_so_that_the_service_refuses_it():
+    body = _calls.decide(["a"], None, None, None, "", None).body
+    assert json.loads(body)["key"] == ""
+
+
+def test_attempts_wait_as_long_as_the_documentation_says(monkeypatch):
+    monkeypatch.setattr(_calls.random, "uniform", lambda *bounds: bounds[1])
+
+    def pauses(attempts):
+        counting = _calls.Attempts("http://service", attempts)
+        return sum(counting.pause_after(httpx.Response(503)) for _ in range(attempts - 1))
+
+    assert (round(pauses(5), 1), round(pauses(9), 1)) == (1.5, 22.7)
+
+
 @pytest.mark.parametrize("asked", ["3", "1e9", "-1", "nan", "Wed, 21 Oct 2026 07:28:00 GMT"])
 def test_a_pause_that_the_service_asks_for_is_made_within_reason(call, asked):
     service = Service(httpx.Response(429, headers={"retry-after": asked}), DECIDED)
@@ -213,12 +237,36 @@ def test_what_is_no_candidate_is_refused(call):
         call(Service(), "decide", [object()])
 
 
+def test_arms_are_withdrawn_without_others_to_register(call):
+    service = Service({"registered": 0, "withdrawn": 2, "total": 5})
+    assert call(service, "put_arms", withdraw=["a", "b"]).withdrawn == 2
+    assert service.bodies[0] == {"arms": [], "withdraw": ["a", "b"]}
+
+
+def test_rewards_and_constraints_are_mappings(call):
+    with pytest.raises(ValueError, match=r"rewards is a mapping of ids to numbers, .* got \[1.0, 0.0\]"):
+        call(Service(), "reward", "17", [1.0, 0.0])
+    with pytest.raises(ValueError, match=r"constraint is a mapping like .*, got TopK\(k=2\)"):
+        call(Service(), "decide", ["a", "b"], constraint=armful.TopK(2))
+
+
+def test_k_is_given_once(call):
+    with pytest.raises(ValueError, match="k is 1, and that of constraint is 2: give one of them"):
+        call(Service(), "decide", ["a", "b"], 1, constraint={"k": 2})
+    service = Service(DECIDED)
+    call(service, "decide", ["a", "b"], 2, constraint={"k": 2, "exclude": ["c"]})
+    assert service.bodies[0]["constraint"] == {"k": 2, "exclude": ["c"]}
+
+
 @pytest.mark.parametrize("kind", [armful.Client, armful.AsyncClient])
 def test_what_is_no_address_is_refused(kind):
     with pytest.raises(ValueError, match=r"^url is the address of a service, like http://127.0.0.1:8000, got 'autumn'"):
         kind("autumn")
     with pytest.raises(ValueError, match="attempts"):
         kind("http://service", attempts=0)
+    for timeout, sentence in [(0, "timeout must be positive, got 0"), (float("nan"), "timeout"), ("10s", "timeout")]:
+        with pytest.raises((ValueError, TypeError), match=f"^{sentence}"):
+            kind("http://service", timeout=timeout)
     assert repr(kind("http://service", "armful_1_secret")) == f"{kind.__name__}('http://service')"
 
 

@@ -237,6 +237,8 @@ def test_shares_are_of_the_arms_that_are_chosen():
 
 
 def test_files_of_the_campaign_apply_to_every_decision():
+    assert chosen(build(require=["a"]), SCORES) == {"a", "e", "f"}
+    assert chosen(build(exclude=["f"]), SCORES) == {"c", "d", "e"}
     allowed = build(exclude=["f", "z"], require=["a", "f", "not here"])
     assert chosen(allowed, SCORES) == {"a", "d", "e"}
     assert chosen(build(Request(exclude=["a"]), exclude=["f"], require=["a"]), SCORES) == {"c", "d", "e"}

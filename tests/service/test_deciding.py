@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -14,6 +15,8 @@ from armful.campaigns.decisions.published import PublishedModel
 from armful.campaigns.holdout import uniforms
 from armful.constraints import Excluding, Quotas, Requiring, TopK
 from armful.ledger import Ledger, ModelInfo
+from armful.service._deciding import fingerprint_of
+from armful.service._messages import decision_decoder
 from armful.service._problems import ProblemError
 from tests.service.small_service import SETTINGS, features, make_campaign, request_of, serving
 
@@ -128,6 +131,14 @@ def test_a_stored_decision_tells_why(taught):
     assert min(arm["score"] for arm in stored["chosen"]) >= stored["runner_up"]["score"] - 1e-5
 
 
+def test_a_runner_up_at_the_cap_has_the_cap_as_its_score(folder):
+    with serving(folder) as service:  # without a model all arms are at the cap
+        service.post("/v1/decisions", request_of(features(20)))
+        stored = service.get("/v1/decisions/1").json()
+    assert {arm["score"] for arm in stored["chosen"]} == {1.0}
+    assert stored["runner_up"]["score"] == 1.0
+
+
 def test_the_same_key_gives_the_same_decision(folder):
     X = features()
     with serving(folder) as service:
@@ -237,6 +248,12 @@ def test_quotas_exclusions_and_requirements_of_a_request(taught):
         required = service.post("/v1/decisions", {**request, "constraint": {"quotas": [], "require": ["a3"]}})
         impossible = service.post("/v1/decisions", {**request, "constraint": {"k": 1, "require": ["a3", "a4"]}})
         stored = service.worker.ledger.chosen(1)
+        service.post("/v1/decisions", {**request, "constraint": {"k": 2}})
+        found = [service.get(f"/v1/decisions/{number}").json()["constraint"] for number in range(1, 6)]
+    said = {"column": "region", "at_least": None, "at_most": 2, "nested": False}
+    assert found[:2] == [{"k": 5, "quotas": [said]}] * 2, "of the settings as of a request"
+    assert found[2:4] == [{"k": 5, "quotas": [], "n_excluded": 2}, {"k": 5, "quotas": [], "n_required": 1}]
+    assert found[4] == {"k": 2, "quotas": [said]}
     features32 = X.astype(np.float32)
     expected = policy.choose(features32, Quotas(groups, at_most=2, total=5)).indices
     assert {arm["id"] for arm in one["chosen"]} == {f"a{i}" for i in expected} == {arm["id"] for arm in same["chosen"]}
@@ -435,3 +452,41 @@ def test_a_foreign_campaign_has_its_own_decisions(tmp_path):
         assert second.get("/v1/decisions/1").status_code == 404
         assert not second.post("/v1/decisions", request_of(features(), key="same")).json()["repeated"]
     assert Ledger.campaigns(f"sqlite:///{tmp_path / 'shared.sqlite'}") == ["autumn", "winter"]
+
+
+USUAL = [
+    b'{"candidates": [{"id": "a", "features": [1, -0.25, 1e-3]}, {"id": "b", "features": [0.1, 0, 2e5]}]}',
+    b'{"key": "k", "candidates": [{"features": [1, 2, 3], "id": "a", "columns": {"x": null, "y": "\\u00e9"}}, "b"]}',
+    b'{"candidates": [{"id": "a"}, "b"], "constraint": {"k": 1, "exclude": ["b"]}, "context": {"hour": 7}}',
+    b"{}",
+]
+UNUSUAL = [
+    b'{"candidates": [{"id": "a", "features": [1, 2]}]}',
+    b'{"candidates": [{"id": "a", "features": [1, 2, 3, 4]}]}',
+    b'{"candidates": [{"id": "a", "features": []}]}',
+    b'{"candidates": [{"id": "a", "features": [1, 2, "3"]}]}',
+    b'{"candidates": []}',
+    b'{"candidates": [{"id": "", "features": [1, 2, 3]}]}',
+    b'{"candidates": [{"id": "a", "features": [1, 2, 3], "more": 1}]}',
+    b'{"candidates": [{"id": "a", "features": [1, 2, 3]}]',
+]
+
+
+@pytest.mark.parametrize("body", USUAL)
+def test_a_decoder_of_so_many_features_reads_what_that_of_any_number_reads(body):
+    quick, plain = decision_decoder(3).decode(body), decision_decoder().decode(body)
+    assert msgspec.json.encode(quick) == msgspec.json.encode(plain)
+    assert fingerprint_of(quick) == fingerprint_of(plain)
+
+
+@pytest.mark.parametrize("body", UNUSUAL)
+def test_a_decoder_of_so_many_features_reads_nothing_else(body):
+    with pytest.raises(msgspec.DecodeError):
+        decision_decoder(3).decode(body)
+
+
+def test_a_wrong_number_of_features_is_named(folder):
+    with serving(folder) as service:
+        response = service.post("/v1/decisions", request_of(features(d=3)))
+        assert response.status_code == 422
+        assert response.json()["detail"] == "candidate 'a0' must have 4 features, got 3"

@@ -1,6 +1,7 @@
 """The made news page of `armful demo --serve`, and the whole demo as its user runs it."""
 
 import csv
+import json
 import re
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from armful.campaigns import read_settings
+from armful.campaigns import Campaign, read_settings
 from armful.service.client import ChosenArm, Decision
 from armful.service.demo import ServiceDemo
 from armful.service.demo._news import EXAMINED, N_ARTICLES, NewsPage, best_clicks, expected_clicks, random_clicks
@@ -78,6 +79,10 @@ def test_one_command_shows_a_service_that_learns(tmp_path, interruptible):
             assert client.status().registered_arms == N_ARTICLES
         assert service.end(signal.SIGINT) == 0
         assert re.search(r"pages were shown. In truth, the model's had \d\.\d+ clicks", service.log())
+        clicks = json.loads((tmp_path / "try" / "news" / "readers.json").read_text(encoding="utf-8"))
+        assert clicks["late"], "some clicks come seconds after their page"
+        with Campaign.open(tmp_path / "try" / "news") as campaign:
+            assert campaign.status().rewards == clicks["clicks"]
     finally:
         service.close()
 

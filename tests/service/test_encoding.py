@@ -404,6 +404,9 @@ def test_wrong_ready_features_are_named(arm, sentence):
     with pytest.raises(ValueError) as caught:
         Encoder.of(made(READY), None).encode([Arm("good", None, [1.0] * 3), arm], None)
     assert str(caught.value).startswith(sentence)
+    assert ("scale features" in str(caught.value)) == sentence.endswith(
+        ("got nan", "got 10000000.0", "of at most 1,000,000")
+    )
 
 
 def test_features_of_all_candidates_with_the_wrong_length_are_refused():

@@ -1,6 +1,7 @@
 """A connection that does not say what it wants, or does not read its answer, is closed; others are not."""
 
 import json
+import re
 import socket
 import threading
 import time
@@ -155,6 +156,29 @@ def test_a_head_that_is_too_large_is_a_problem(connect, before, beyond):
     begin = b"GET / HTTP/1.1\r\nhost: x\r\nx: "
     connection.sendall(begin + b"y" * (_guarded_http.LARGEST_HEAD + beyond - len(begin)))
     assert str(_guarded_http.LARGEST_HEAD) in problem_of(rest(connection), 431)
+
+
+@pytest.mark.parametrize("body", [0, 1000])
+@pytest.mark.parametrize("before", [b"", REQUEST])
+def test_a_head_that_is_too_large_and_complete_is_a_problem(connect, before, body):
+    connection = connect()
+    if before:
+        connection.sendall(before)
+        answer(connection)
+    begin = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\nx: " % body
+    connection.sendall(begin + b"y" * _guarded_http.LARGEST_HEAD + b"\r\n\r\n" + b"x" * body)
+    assert str(_guarded_http.LARGEST_HEAD) in problem_of(rest(connection), 431)
+
+
+@pytest.mark.parametrize("before", [REQUEST, b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nbody"])
+@pytest.mark.parametrize("sent_apart", [0, 2])
+def test_a_large_head_behind_another_request_is_a_problem(connect, before, sent_apart):
+    """Though it is complete in the read in which that request ends."""
+    connection = connect()
+    connection.sendall(before[:sent_apart])
+    large = b"GET / HTTP/1.1\r\nhost: x\r\nx: " + b"y" * _guarded_http.LARGEST_HEAD + b"\r\n\r\n"
+    connection.sendall(before[sent_apart:] + large)
+    assert re.findall(rb"HTTP/1.1 (\d+)", rest(connection)) == [b"200", b"431"]
 
 
 def test_a_head_that_is_too_large_is_closed_though_its_client_is_not(connect, server):

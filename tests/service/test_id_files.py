@@ -74,6 +74,36 @@ def test_a_file_that_cannot_be_read_is_logged_once_and_changes_nothing(folder, f
     assert ids(files) == (["a5"], ["a9"])
 
 
+def test_a_file_that_is_missing_again_is_logged_again(folder, files, caplog):
+    """As when the folder of another machine goes away and comes back."""
+    path = folder / "opted-out.csv"
+    with caplog.at_level(logging.ERROR, "armful"):
+        for _ in range(2):
+            path.rename(folder / "away")
+            assert not files.refresh()
+            (folder / "away").rename(path)
+            assert not files.refresh()
+    assert len(caplog.messages) == 2
+    assert ids(files) == (["a0"], ["a9"])
+
+
+def test_a_file_that_the_system_refuses_is_read_as_soon_as_it_allows_it(folder, files, caplog, monkeypatch):
+    """The permission of a file can be given without another change of it; the test may run as somebody who has all."""
+
+    def refuse(names, settings):
+        raise PermissionError(13, "no permission to read opted-out.csv")
+
+    write(folder, "opted-out.csv", "a1")
+    with caplog.at_level(logging.ERROR, "armful"), monkeypatch.context() as refused:
+        refused.setattr(_id_files, "read_id_files", refuse)
+        assert not files.refresh()
+        assert not files.refresh()
+    assert len(caplog.messages) == 1
+    assert ids(files) == (["a0"], ["a9"])
+    assert files.refresh()
+    assert ids(files) == (["a1"], ["a9"])
+
+
 def test_a_file_that_is_being_written_is_read_when_it_is_complete(folder, files, monkeypatch):
     read, path = _id_files.read_id_files, folder / "opted-out.csv"
 

@@ -20,8 +20,11 @@ class Remembering:
     def close(self):
         self.calls.append("closed")
 
+    def abort(self):
+        self.calls.append("aborted")
+
     def is_closing(self):
-        return "closed" in self.calls
+        return "closed" in self.calls or "aborted" in self.calls
 
 
 def in_a_loop(work):
@@ -64,6 +67,16 @@ def test_nothing_is_written_after_the_end():
         await asyncio.sleep(0)
 
     assert in_a_loop(work) == [b"words", "end"]
+
+
+def test_nothing_is_written_to_an_aborted_connection():
+    async def work(joined, transport):
+        joined.write(b"before")
+        joined.abort()
+        joined.write(b"after")
+        await asyncio.sleep(0)
+
+    assert in_a_loop(work) == ["aborted"]
 
 
 def test_one_part_alone_is_not_copied():

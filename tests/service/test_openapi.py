@@ -45,7 +45,7 @@ def test_every_route_of_the_interface_is_described(service, schema):
     described = {(path, method) for path, methods in schema["paths"].items() for method in methods}
     assert offered == described
     assert schema["openapi"] == "3.1.0"
-    assert json.loads(document("winter"))["info"]["title"] == "armful: winter"
+    assert json.loads(document("winter", request_of(features())))["info"]["title"] == "armful: winter"
 
 
 def test_answers_are_as_described(service, schema):

@@ -1,10 +1,13 @@
 """What is frozen when a campaign is first served."""
 
+import asyncio
+
 import pytest
 
 from armful.campaigns import Campaign
 from armful.campaigns.features import _size
 from armful.service._preparing import frozen_recipe
+from armful.service.app import create_app
 from armful.service.updater import _fold
 
 TOP = """\
@@ -42,6 +45,20 @@ def test_the_recipe_is_fitted_on_the_source_and_stays(opened):
         assert recipe.n_features == 24  # 1 + 1 + 4 + 3, and (1 + 4) x 3
     with opened(TOP + COLUMNS.replace("brand", "brand2")) as campaign:
         assert frozen_recipe(campaign) == recipe
+
+
+def test_a_campaign_that_cannot_be_served_is_closed_again(tmp_path, monkeypatch):
+    (tmp_path / "campaign.toml").write_text(TOP + COLUMNS)
+    closed, plain = [], Campaign.close
+    monkeypatch.setattr(Campaign, "close", lambda campaign: closed.append(campaign.settings.name) or plain(campaign))
+    app = create_app(str(tmp_path))
+
+    async def start():
+        await app.router.lifespan_context(app).__aenter__()
+
+    with pytest.raises(ValueError, match="shop has no source to work out its features from"):
+        asyncio.run(start())
+    assert closed == ["shop"]
 
 
 def test_a_published_model_names_the_features_of_the_recipe(opened):

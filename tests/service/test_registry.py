@@ -162,8 +162,8 @@ def test_ready_features_are_kept_in_32_bits(ledger):
     [
         ([arm("a"), arm("a")], [], "arm 'a' is there twice: give every one once"),
         ([arm("a")], ["a"], "arm 'a' is there twice: give every one once"),
-        ([arm("a", "cheap")], [], "candidate 'a': column 'price' must be a number, got the text 'cheap'"),
-        ([Arm("a")], [], "candidate 'a' has no columns, and is not registered"),
+        ([arm("a", "cheap")], [], "arm 'a': column 'price' must be a number, got the text 'cheap'"),
+        ([Arm("a")], [], "arm 'a' has no columns"),
         ([arm(str(i)) for i in range(4)], [], "5 arms would be registered, and service.most_arms is 4: withdraw some"),
     ],
 )

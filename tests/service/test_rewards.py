@@ -100,10 +100,21 @@ def test_the_ledger_is_the_same_as_by_its_own_method(tmp_path):
     assert str(outcomes[first]) == str(outcomes[second])
 
 
-@pytest.mark.parametrize("rewards", [[], {}, None, "1", [1.0], {"a": "1"}, {"a": None}, {"": 1.0}, {"a": True}])
+@pytest.mark.parametrize("rewards", [None, "1", [1.0], {"a": "1"}, {"a": None}, {"": 1.0}, {"a": True}])
 def test_rewards_of_wrong_types_are_refused(service, rewards):
     decide(service)
     assert service.post("/v1/decisions/1/rewards", {"rewards": rewards}).status_code == 422
+    assert service.worker.ledger.position() == 0
+
+
+@pytest.mark.parametrize("rewards", [[], {}])
+def test_no_rewards_change_nothing_where_the_decision_is_known(service, rewards):
+    decide(service)
+    answer = service.post("/v1/decisions/1/rewards", {"rewards": rewards})
+    assert answer.json() == {"new": 0, "repeated": 0, "corrected": 0}
+    unknown = service.post("/v1/decisions/2/rewards", {"rewards": rewards})
+    assert unknown.status_code == 404
+    assert unknown.json()["detail"] == "there is no decision 2: nothing was recorded"
     assert service.worker.ledger.position() == 0
 
 

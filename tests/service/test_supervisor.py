@@ -1,14 +1,20 @@
 """The supervisor with a trivial app: its processes are real ones, see `supervised.py`."""
 
 import concurrent.futures
+import logging
 import os
 import re
 import signal
+import subprocess
+import sys
+import threading
 
 import httpx
 import pytest
 
-from armful.service._children import Silence
+from armful.service import _children
+from armful.service._children import Role, Silence
+from armful.service._supervisor import Supervisor
 from tests.service.running import PATIENCE_SECONDS, Service, is_alive, until
 
 pytestmark = pytest.mark.slow
@@ -198,14 +204,69 @@ def test_a_worker_that_hangs_is_killed_and_started_again(start):
     until(lambda: any("is ready" in line for line in service.logged()), "another worker")
     until(lambda: service.answers() not in (None, pid), "its answer")
     assert service.end() == 0
-    assert f"worker 0 (process {pid}) does not go on, and is killed" in service.logged()
-    assert not any("updater" in line for line in service.logged()), "it has no heart"
+    assert f"worker 0 (process {pid}) hangs, and is killed" in service.logged()
+    assert not any("updater" in line for line in service.logged()), "it sends no heartbeats"
 
 
 def test_a_worker_that_hangs_as_soon_as_it_is_ready_is_killed(start):
     service = start(n_workers=1, app="stops_when_ready")
-    killed = f"worker 0 (process {service.processes['worker 0']}) does not go on, and is killed"
+    killed = f"worker 0 (process {service.processes['worker 0']}) hangs, and is killed"
     until(lambda: killed in service.logged(), "the end of the worker")
+
+
+ENDING = """
+import multiprocessing, os, signal, threading
+from armful.service._children import Lifeline
+
+supervisor, ours = multiprocessing.Pipe()
+over = threading.Event()
+Lifeline(ours).when_to_end(over.set)
+with over._cond:  # as for a moment in each wait
+    os.kill(os.getpid(), signal.SIGTERM)
+    for _ in range(1000):
+        pass
+print(over.wait(600))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGTERM")
+def test_a_signal_ends_a_process_that_is_about_to_wait():
+    ended = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=120, check=True)
+    assert ended.stdout == "True\n"
+
+
+def run_until_told_to_end(lifeline):
+    over = threading.Event()
+    lifeline.when_to_end(over.set)
+    lifeline.ready()
+    over.wait()
+
+
+def test_a_process_that_the_system_has_no_room_for_is_tried_again(monkeypatch, caplog):
+    """The others go on meanwhile; when the service begins it is an error."""
+    monkeypatch.setattr(_children, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(_children, "STEADY_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(logging.getLogger("armful"), "propagate", True)  # where caplog looks
+    roles = [Role(name="worker", run=run_until_told_to_end)]
+    supervisor = Supervisor(roles, None, lambda pids: os.kill(pids["worker"], signal.SIGTERM))
+    attempts, plain, full = [], _children.SPAWN.Process.start, BlockingIOError(11, "no more processes")
+
+    def start(process):
+        attempts.append(process)
+        if len(attempts) == 2:
+            raise full
+        if len(attempts) == 3:
+            supervisor._n_signals = 1
+        plain(process)
+
+    monkeypatch.setattr(_children.SPAWN.Process, "start", start)
+    with caplog.at_level(logging.ERROR, "armful"):
+        assert supervisor.run() == 0
+    assert len(attempts) == 3
+    assert f"worker cannot be started now: {full}; next try in 0.02 s" in caplog.messages
+    attempts[:] = [None]
+    with pytest.raises(BlockingIOError):
+        Supervisor(roles, None, lambda _: None).run()
 
 
 def test_time_in_which_the_supervisor_did_not_run_is_no_silence():

@@ -96,10 +96,9 @@ class Access:
         if found is None or not keys.matches(key, found[1]):
             raise ProblemError(401, "the key is unknown: `armful key list` shows the keys of a campaign", _CHALLENGE)
         info = found[0]
-        now = self._now()
-        if info.revoked_at is not None and info.revoked_at <= now:
+        if info.revoked_at is not None:  # whatever the time: that of another machine may be ahead
             raise ProblemError(401, f"the key {info.id} was revoked: use another one", _CHALLENGE)
-        if info.expires_at is not None and info.expires_at <= now:
+        if info.expires_at is not None and info.expires_at <= self._now():
             raise ProblemError(401, f"the key {info.id} has expired: use another one", _CHALLENGE)
         if role not in info.roles:
             raise ProblemError(403, f"this needs a key with the role {role}; {info.id} has {', '.join(info.roles)}")
@@ -128,12 +127,18 @@ class Access:
 def is_local(scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes]) -> bool:
     """Return whether a request comes from this machine, not through a proxy and not from another site's page."""
     client = scope.get("client")
-    if client is None or not _is_loopback(client[0]) or any(name.startswith(_FORWARDED) for name in headers):
+    if client is None or not _is_loopback(client[0]) or _is_forwarded(tuple(headers)):
         return False
     origin = headers.get(b"origin")
     if origin is not None and not _is_loopback_host(origin.partition(b"://")[2]):
         return False
     return _is_loopback_host(headers.get(b"host", b""))
+
+
+@lru_cache(maxsize=100)
+def _is_forwarded(names: tuple[bytes, ...]) -> bool:
+    """Return whether one of the headers is a proxy's."""
+    return any(name.startswith(_FORWARDED) for name in names)
 
 
 @lru_cache(maxsize=1000)

@@ -171,7 +171,8 @@ class StoredDecision:
     share : str
     model_version, n_candidates : int or None
     constraint : dict or None
-        What was allowed.
+        k and the quotas, as the request gave them or else the settings; how many arms the request excluded and
+        required.
     draws : int
         How often the policy was asked for the probabilities; 0 where they are exact or not known.
     runner_up : RunnerUp or None

@@ -28,7 +28,7 @@ class AsyncClient:
     attempts : int
         Send a request at most so many times.
     transport : httpx.AsyncBaseTransport, optional
-        How requests are sent, for tests.
+        How requests are sent: for tests, or `httpx.AsyncHTTPTransport(verify=...)` with an `ssl.SSLContext`.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class AsyncClient:
         """Record rewards of many decisions; see `Client.rewards`."""
         return await self._send(calls.rewards(rewards))
 
-    async def put_arms(self, arms: Candidates, *, withdraw: Iterable[str] = ()) -> ArmsPut:
+    async def put_arms(self, arms: Candidates = (), *, withdraw: Iterable[str] = ()) -> ArmsPut:
         """Register and withdraw arms; see `Client.put_arms`."""
         return await self._send(calls.put_arms(arms, withdraw))
 

@@ -3,7 +3,8 @@
 import json
 import math
 import random
-import uuid
+import secrets
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -13,6 +14,7 @@ import httpx
 import msgspec
 
 from armful import __version__
+from armful.checks import positive
 from armful.errors import ServiceError
 from armful.service._answers import ArmsPut, Decision, RewardsAdded, ServiceModel, ServiceStatus, StoredDecision
 
@@ -32,10 +34,11 @@ def http_options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
         raise ValueError(
             "key is what `armful key create` printed, in one line without spaces; leave it out without keys"
         )
+    seconds = positive("timeout", timeout, "it is the seconds to wait for an answer")
     headers = {"user-agent": f"armful/{__version__}", "content-type": "application/json"}
     if key is not None:
         headers["authorization"] = f"Bearer {key}"
-    return {"base_url": url, "headers": headers, "timeout": timeout, "trust_env": False}
+    return {"base_url": url, "headers": headers, "timeout": seconds, "trust_env": False}
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,15 @@ class Call(Generic[T]):
     body: bytes | None = None
 
 
+def new_key() -> str:
+    """Return an idempotency key that no other request has.
+
+    It begins with the time, in milliseconds: keys that are made one after another then stand beside each other in the
+    index of the store, where random ones would change a page of the disk each.
+    """
+    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
+
+
 def decide(
     candidates: Candidates | None,
     k: int | None,
@@ -57,13 +69,17 @@ def decide(
     constraint: Mapping[str, Any] | None,
 ) -> Call[Decision]:
     """Return the request for a decision; without a key it gets one of its own, so that it can be sent again."""
-    rules = {**(constraint or {}), **({} if k is None else {"k": k})}
+    if constraint is not None and not hasattr(constraint, "keys"):
+        raise ValueError(f"constraint is a mapping like {{'k': 3, 'exclude': ['film-9']}}, got {constraint!r}")
+    rules = dict(constraint or {})
+    if k is not None and rules.setdefault("k", k) != k:
+        raise ValueError(f"k is {k}, and that of constraint is {rules['k']}: give one of them")
     given = {
         "candidates": None if candidates is None else _arms(candidates),
         "context": context,
         "constraint": rules or None,
         "unit": unit,
-        "key": key or uuid.uuid4().hex,
+        "key": new_key() if key is None else key,
     }
     body = {name: value for name, value in given.items() if value is not None}
     return Call("POST", "/v1/decisions", _DECISION, _json(body))
@@ -71,6 +87,8 @@ def decide(
 
 def reward(decision: Decision | str | int, rewards: Mapping[str, float]) -> Call[RewardsAdded]:
     """Return the request that records rewards of one decision."""
+    if not hasattr(rewards, "items"):
+        raise ValueError(f"rewards is a mapping of ids to numbers, like {{'film-2': 1.0}}, got {rewards!r}")
     rows = [{"id": arm, "reward": value} for arm, value in rewards.items()]
     return Call("POST", f"/v1/decisions/{_number(decision)}/rewards", _REWARDS, _json({"rewards": rows}))
 

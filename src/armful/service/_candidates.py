@@ -11,9 +11,11 @@ from armful.campaigns import Campaign
 from armful.campaigns.settings import ServiceSettings
 from armful.constraints import Constraint
 from armful.policies import EpsilonGreedy, Policy
+from armful.service._example import example_decision
 from armful.service._id_files import IdFiles
-from armful.service._messages import ArmsRequest, ConstraintRequest, DecisionRequest
+from armful.service._messages import ArmsRequest, ConstraintRequest, DecisionRequest, decision_decoder
 from armful.service._preparing import frozen_recipe
+from armful.service._quota_requests import QuotaRequest
 from armful.service.constraints import Constraints
 from armful.service.encoding import Encoder
 from armful.service.registry import Candidates as Found
@@ -61,6 +63,11 @@ class CandidateReader:
         Its recipe is frozen if that has not been done yet.
     limits : ServiceSettings
         Has the largest number of candidates.
+
+    Attributes
+    ----------
+    usual_requests : Decoder
+        Of the requests that the campaign usually gets; others may be errors for it.
     """
 
     def __init__(self, campaign: Campaign, limits: ServiceSettings) -> None:
@@ -70,7 +77,8 @@ class CandidateReader:
         self._registry = Registry(campaign.ledger, self._encoder, most=limits.most_arms)
         self._settings, self._files = settings, IdFiles(settings)
         self._constraints = self._constraints_now()
-        self._plain = {"k": settings.choose.k}
+        self._plain = self._described(ConstraintRequest())
+        self.usual_requests = decision_decoder(len(self._encoder.names) if self._encoder.is_ready else None)
         self._most_at_once = _most_at_once(settings.policy.make(self.n_features), limits.draws)
 
     @property
@@ -82,6 +90,10 @@ class CandidateReader:
     def n_registered(self) -> int:
         """How many arms are registered."""
         return self._registry.n_registered
+
+    def example(self) -> dict[str, Any]:
+        """Return the body of a request that can be answered, to show."""
+        return example_decision(self._settings, self._encoder.recipe)
 
     def is_quick(self, request: DecisionRequest) -> bool:
         """Return whether a set for a request is found in about a millisecond: few candidates, and k alone bounds it."""
@@ -119,7 +131,9 @@ class CandidateReader:
         """
         wanted, asked = request.candidates, request.constraint
         if wanted is not None and len(wanted) > self._most:
-            raise ValueError(f"a request may have {self._most:,} candidates (service.most_arms), got {len(wanted):,}")
+            raise ValueError(
+                f"a request may have at most {self._most:,} candidates (service.most_arms), got {len(wanted):,}"
+            )
         found = self._registry.candidates(wanted, request.context)
         _refuse_nul(found.ids)
         groups = _Groups(found)
@@ -134,12 +148,12 @@ class CandidateReader:
         """Return the constraint as it is stored: without ids, which may be those of people."""
         if asked is None:
             return self._plain
-        described: dict[str, Any] = {"k": asked.k or self._plain["k"]}
+        k = asked.k or self._choose.k
+        described: dict[str, Any] = {"k": k}
         if asked.quotas is not None:
-            described["quotas"] = [
-                {"column": quota.column, "at_least": quota.at_least, "at_most": quota.at_most, "nested": quota.nested}
-                for quota in asked.quotas
-            ]
+            described["quotas"] = _as_json(asked.quotas)
+        elif self._choose.quotas:
+            described["quotas"] = _as_json([quota.as_requested(k) for quota in self._choose.quotas])
         if asked.exclude:
             described["n_excluded"] = len(asked.exclude)
         if asked.require:
@@ -159,6 +173,13 @@ class _Groups:
         if labels is None:
             labels = self.known[column] = self._found.groups(column)
         return labels
+
+
+def _as_json(quotas: Sequence[QuotaRequest]) -> list[dict[str, Any]]:
+    return [
+        {"column": quota.column, "at_least": quota.at_least, "at_most": quota.at_most, "nested": quota.nested}
+        for quota in quotas
+    ]
 
 
 def _most_at_once(policy: Policy, draws: int) -> int:

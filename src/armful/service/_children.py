@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import RawValue
+from queue import SimpleQueue
 from typing import Any
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -23,9 +24,9 @@ STEADY_SECONDS = 10.0
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 SILENT_SECONDS = 60.0
-"""A process whose heart has beaten and then does not for so long is taken to hang."""
+"""A process that has sent a heartbeat, and then none for so long, is taken to hang."""
 LONGEST_LOOK_SECONDS = 1.0
-"""What one look of the supervisor adds to a silence at most: after a pause of its own, others get time to go on."""
+"""What one look adds to a silence at most: while the supervisor did not run, its processes may not have run either."""
 
 
 class Lifeline:
@@ -38,14 +39,14 @@ class Lifeline:
     connection : Connection
         This side of a pipe.
     beats : ctypes value, optional
-        A number in memory that the supervisor reads.
+        The number of heartbeats, in memory that the supervisor reads.
     """
 
     def __init__(self, connection: Connection, beats: Any = None) -> None:
         self._connection, self._beats = connection, beats
 
     def beat(self) -> None:
-        """Tell the supervisor that the work goes on; who has called it once must call it every few seconds."""
+        """Send a heartbeat; a process that has sent one must send more every few seconds."""
         if self._beats is not None:
             self._beats.value += 1
 
@@ -64,15 +65,23 @@ class Lifeline:
 
     def when_to_end(self, end: Callable[[], None]) -> None:
         """Call `end`, in another thread, when the process should end; at SIGTERM too."""
+        asked: SimpleQueue[None] = SimpleQueue()
 
-        def wait() -> None:
+        def listen() -> None:
             with suppress(EOFError, OSError):
                 self._connection.recv()
-            end()
+            asked.put(None)
+
+        def wait() -> None:
+            while True:
+                asked.get()
+                end()
 
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # from a terminal it also goes to the supervisor, who decides
-        signal.signal(signal.SIGTERM, lambda *_: end())
-        threading.Thread(target=wait, name="lifeline", daemon=True).start()
+        # `put` may be called wherever a signal comes, and `end` not: it may wait for a lock that this thread holds.
+        signal.signal(signal.SIGTERM, lambda *_: asked.put(None))
+        for target in (listen, wait):
+            threading.Thread(target=target, name="lifeline", daemon=True).start()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,18 +94,18 @@ class Role:
 
 
 class Silence:
-    """For how long a process has not said that it goes on, as far as its supervisor ran meanwhile."""
+    """For how long a process has sent no heartbeat, not counting time in which its supervisor did not run either."""
 
     def __init__(self) -> None:
         self._beats, self._looked_at, self._seconds = 0, 0.0, 0.0
 
     def seconds(self, beats: int, now: float) -> float:
-        """Return the seconds of silence; before the first beat there is none.
+        """Return the seconds of silence; before the first heartbeat there is none.
 
         Parameters
         ----------
         beats : int
-            How often the heart has beaten.
+            The number of heartbeats so far.
         now : float
             The time of a clock that does not jump.
         """
@@ -137,16 +146,28 @@ class Child:
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start the process."""
-        self._connection, theirs = SPAWN.Pipe()
-        self._beats, self._silence = RawValue("L", 0), Silence()
-        self._process = SPAWN.Process(
-            target=_begin, args=(self.role, theirs, self._beats), name=self.role.name, daemon=True
-        )  # a daemon, so that multiprocessing does not wait for it if the supervisor fails
-        with _without_interrupts():
-            self._process.start()
-        theirs.close()
+        """Start the process.
+
+        Raises
+        ------
+        OSError
+            If the system has no memory, processes or files left for one; `start_at` is when to try again.
+        """
         self._ready_at, self.sentence = None, None
+        try:
+            self._connection, theirs = SPAWN.Pipe()
+            with theirs:
+                self._beats, self._silence = RawValue("L", 0), Silence()
+                process = SPAWN.Process(
+                    target=_begin, args=(self.role, theirs, self._beats), name=self.role.name, daemon=True
+                )  # a daemon, so that multiprocessing does not wait for it if the supervisor fails
+                with _without_interrupts():
+                    process.start()
+        except OSError:
+            self.hang_up()
+            self._put_off()
+            raise
+        self._process = process
 
     def waitables(self) -> Iterator[Any]:
         """Yield what can be waited for: something is said, or the process has ended."""
@@ -168,7 +189,7 @@ class Child:
             self.hang_up()
 
     def hangs(self) -> bool:
-        """Whether a process that went on does so no more, though it is there; to be asked all the time."""
+        """Whether the process has stopped sending heartbeats; to be called at each look, since it measures the time."""
         if self._process is None:
             return False
         return self._silence.seconds(self._beats.value, time.monotonic()) >= SILENT_SECONDS
@@ -177,7 +198,7 @@ class Child:
         """Whether a process was started and is over."""
         return self._process is not None and not self._process.is_alive()
 
-    def bury(self) -> str:
+    def reap(self) -> str:
         """Forget a process that has ended; return a sentence on how, and set when to start the next."""
         assert self._process is not None
         self.listen()
@@ -185,13 +206,17 @@ class Child:
         how = f"{self.role.name} (process {pid}) {_ending(code or 0)}"
         if self.sentence:
             how += f": {self.sentence}"
-        steady = self._ready_at is not None and time.monotonic() - self._ready_at >= STEADY_SECONDS
-        self._pause = 0.0 if steady else min(LONGEST_PAUSE_SECONDS, max(FIRST_PAUSE_SECONDS, 2 * self._pause))
-        self.start_at = time.monotonic() + self._pause
+        self._put_off()
         self._process.close()
         self._process = None
         self.hang_up()
         return how
+
+    def _put_off(self) -> None:
+        """Set when to start the next process: at once if the last one was ready for long, else after a longer pause."""
+        steady = self._ready_at is not None and time.monotonic() - self._ready_at >= STEADY_SECONDS
+        self._pause = 0.0 if steady else min(LONGEST_PAUSE_SECONDS, max(FIRST_PAUSE_SECONDS, 2 * self._pause))
+        self.start_at = time.monotonic() + self._pause
 
     @property
     def pause(self) -> float:
@@ -233,7 +258,7 @@ def _ending(code: int) -> str:
     if code == 0:
         return "ended"
     if code > 0:
-        return "could not go on" if code == FAILED else f"ended with exit code {code}"
+        return "could not start" if code == FAILED else f"ended with exit code {code}"
     try:
         return f"was ended by {signal.Signals(-code).name}"
     except ValueError:

@@ -21,7 +21,7 @@ TEXTS = {str, type(None)}
 
 
 class Place(NamedTuple):
-    """A part of the recipe, the number of its first feature, and which of the given columns are its."""
+    """A part of the recipe, the number of its first feature, and which of the given columns it reads."""
 
     part: Part
     first: int

@@ -23,6 +23,8 @@ Share = Literal["chosen", "holdout"]
 _encode = msgspec.json.Encoder().encode
 _encode_in_order = msgspec.msgpack.Encoder(order="deterministic").encode
 
+FLOAT32 = np.dtype("<f4")
+"""As the ledger keeps features."""
 MOST_SECONDS = 0.25
 """For the draws behind probabilities, where each is an integer program."""
 
@@ -166,19 +168,19 @@ def _best_first(picked: Inclusion, rng: np.random.Generator) -> Inclusion:
 
 def _described(picked: Inclusion, candidates: Candidates, share: Share) -> tuple[list[ChosenArm], list[Any]]:
     """Return the chosen arms as they are answered, and as they are stored."""
-    indices, scores = picked.indices, picked.scores
+    indices, scores = picked.indices, picked.all_scores
     k, places = indices.size, indices.tolist()
     ids = [candidates.ids[i] for i in places]
     numbers = (
-        scores.mean.tolist(),
-        scores.bonus.tolist(),
-        scores.capped.tolist(),
+        scores.mean[indices].tolist(),
+        scores.bonus[indices].tolist(),
+        scores.capped[indices].tolist(),
         [None if p != p else p for p in picked.probabilities.tolist()],  # noqa: PLR0124 - only NaN differs from itself
     )
     turns = ["holdout"] * k
     if share != "holdout":
         turns = ["explored" if explored else "chosen" for explored in picked.explored.tolist()]
-    data, width = candidates.X[indices].astype("<f4", copy=False).tobytes(), 4 * candidates.X.shape[1]
+    data, width = candidates.X.take(indices, axis=0).astype(FLOAT32, copy=False).tobytes(), 4 * candidates.X.shape[1]
     features = [data[begin : begin + width] for begin in range(0, len(data), width)]
     groups: list[str | None] = [None] * k
     if candidates.groups:
@@ -205,4 +207,8 @@ def _runner_up(picked: Inclusion, ids: Sequence[str]) -> RunnerUp | None:
     values = scores.value.copy()
     values[picked.indices] = -np.inf
     i = int(values.argmax())
-    return RunnerUp(ids[i], float(scores.mean[i]), float(scores.bonus[i]), float(scores.value[i]))
+    # At a cap `value` is moved towards the estimate, to break ties; what is told is the cap, as for the chosen arms.
+    score = scores.value[i]
+    if scores.capped[i]:
+        score = scores.cap if isinstance(scores.cap, float) else np.broadcast_to(scores.cap, values.shape)[i]
+    return RunnerUp(ids[i], float(scores.mean[i]), float(scores.bonus[i]), float(score))

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from armful.errors import LedgerError
+from armful.errors import LedgerError, UnknownRoundError
 from armful.ledger import ChosenArms, RoundInfo, RoundOutcomes
 from armful.service._deciding import Prepared, fingerprint_of
 from armful.service._http import Answer, Call, decoded
@@ -16,6 +16,7 @@ from armful.service._messages import (
     RunnerUp,
     StoredArm,
     StoredDecision,
+    decision_decoder,
     encode,
 )
 from armful.service._problems import ProblemError, store_failed
@@ -24,14 +25,14 @@ from armful.service._worker import Worker, with_ledger
 from armful.service.registry import NotRegisteredError
 
 HEADER_KEY = re.compile(rb"[!-~]{1,200}")
-_REQUEST = msgspec.json.Decoder(DecisionRequest)
+_REQUEST = decision_decoder()
 
 
 async def decide(call: Call) -> Answer:
     """`POST /v1/decisions`."""
     worker = call.worker
     body = await call.body()
-    request = decoded(_REQUEST, body)
+    request = _request(worker, body)
     key = _key_of(call, request)
     fingerprint = None if key is None else fingerprint_of(request)
     try:
@@ -51,6 +52,14 @@ async def decide(call: Call) -> Answer:
     version = prepared.decision.model_version
     answer = DecisionAnswer(str(decided.number), prepared.chosen, version, prepared.share, False, list(prepared.notes))
     return Answer(encode(answer))
+
+
+def _request(worker: Worker, body: bytes) -> DecisionRequest:
+    """Return what a body says: by the decoder of the requests that the campaign usually gets, else by that of any."""
+    try:
+        return worker.candidates.usual_requests.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return decoded(_REQUEST, body)
 
 
 async def _prepared(worker: Worker, request: DecisionRequest, key: str | None, fingerprint: str | None) -> Prepared:
@@ -134,10 +143,10 @@ async def decision(call: Call) -> Answer:
     worker, number = call.worker, number_of(call.params["id"])
     try:
         info, arms, outcomes = await worker.read(_stored, worker, number)
-    except LedgerError as error:
-        if await with_ledger(worker.read(worker.ledger.last_number)) >= number:
-            raise store_failed(error) from None
+    except UnknownRoundError:
         raise ProblemError(404, f"there is no decision {number}") from None
+    except LedgerError as error:
+        raise store_failed(error) from None
     details = info.details
     stored = StoredDecision(
         decision_id=str(number),

@@ -84,8 +84,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self.transport.close()
             return
         self._is_refused = True
-        detail = f"the head of a request may have at most {LARGEST_HEAD} bytes, and has more: send fewer headers"
-        self.transport.write(_answer_of(ProblemError(431, detail, {"connection": "close"})))
+        self.transport.write(_answer_of(_head_problem()))
         self.transport.write_eof()
 
     def _is_its_turn(self) -> bool:
@@ -138,8 +137,14 @@ class GuardedProtocol(HttpToolsProtocol):
         n_hosts = [name for name, _ in self.headers].count(b"host")
         if n_hosts > 1 or (n_hosts == 0 and self.parser.get_http_version() == "1.1"):
             self.app = _not_one_host  # with two of them it is not known whom a proxy took the request to be for
+        if self._head_size() > LARGEST_HEAD:  # it came complete, in one read
+            self.app = _too_large_head
         super().on_headers_complete()
         self.app = app
+
+    def _head_size(self) -> int:
+        """Return the bytes of a complete head, without what came after it."""
+        return len(self.url) + sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers)
 
     def _set_timer(self) -> None:
         self._timer = self.loop.call_later(HEAD_SECONDS, self._give_up)
@@ -168,9 +173,22 @@ def _headers_and_body(problem: ProblemError) -> tuple[list[tuple[bytes, bytes]],
     return [(b"content-type", PROBLEM_JSON), (b"content-length", str(len(body)).encode()), *own], body
 
 
+def _head_problem() -> ProblemError:
+    detail = f"the head of a request may have at most {LARGEST_HEAD} bytes, and has more: send fewer headers"
+    return ProblemError(431, detail, {"connection": "close"})
+
+
+async def _too_large_head(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001 - as ASGI has it
+    """Answer a request whose head is too large, and complete."""
+    await _send(_head_problem(), send)
+
+
 async def _not_one_host(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001 - as ASGI has it
     """Answer a request with no Host header or with several (RFC 9112, 3.2)."""
-    problem = ProblemError(400, "a request has one Host header: send one", {"connection": "close"})
+    await _send(ProblemError(400, "a request has one Host header: send one", {"connection": "close"}), send)
+
+
+async def _send(problem: ProblemError, send: Any) -> None:
     headers, body = _headers_and_body(problem)
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

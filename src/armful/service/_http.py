@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from random import getrandbits
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 JSON = b"application/json"
 LONGEST_LOGGED = 200
 """Characters of a path that are logged."""
+PYTHON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+"""What JSON and the OpenAPI document call them."""
+PYTHON_TYPE = re.compile(rf"\b({'|'.join(PYTHON_TYPES)})\b")
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 Body = TypeVar("Body")
 Headers = dict[bytes, bytes]
@@ -49,16 +52,22 @@ class Call:
     worker : Worker
         What this process has: the ledger, the model, the queue of writes.
     headers : dict of bytes to bytes
-    params : mapping
-        The parts of the path.
+    scope : mapping
+        The request, as ASGI gives it.
     receive : callable
         As ASGI gives it.
     """
 
     worker: "Worker"
     headers: Headers
-    params: MutableMapping[str, Any]
+    scope: Scope
     receive: Receive
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The parts of the path."""
+        params: Mapping[str, Any] = self.scope.get("path_params", {})
+        return params
 
     async def body(self) -> bytes:
         """Return the body, within the limits."""
@@ -85,6 +94,10 @@ def _sentence(message: str) -> str:
     """Return what msgspec says of a body, with the field in front."""
     what, _, where = message.partition(" - at `$")
     field_name = where.rstrip("`").lstrip(".")
+    if " matching regex " in what:  # the one pattern of requests
+        what = "must not hold the character NUL"
+    elif what.startswith("Expected "):  # others quote what the request has
+        what = PYTHON_TYPE.sub(lambda found: PYTHON_TYPES[found[0]], what)
     what = f"{what[:1].lower()}{what[1:]}"[:300]
     return f"{field_name[:200]}: {what}" if field_name else f"the body: {what}"
 
@@ -119,7 +132,7 @@ class Endpoint:
                 caller = await worker.access.caller(scope, headers, self._role, local=self._local)
                 worker.rate_limit.take(caller)
                 scope["armful.caller"] = caller
-            answer = await self._handler(Call(worker, headers, scope.get("path_params", {}), receive))
+            answer = await self._handler(Call(worker, headers, scope, receive))
         except ProblemError as problem:
             answer = problem_answer(problem, scope["armful.request"])
         await send_answer(answer, scope, send)

@@ -31,25 +31,30 @@ class IdFiles:
         self._settings = settings
         self._names = [*settings.choose.exclude, *settings.choose.require]
         self._stamp = self._stamp_now()
+        self._logged: Stamp | None = None
         self.exclude, self.require = self._read()
 
     def refresh(self) -> bool:
         """Read the files again if one has changed, and return whether the ids are others; for a thread.
 
-        A file that cannot be read is logged once, and the ids stay as they were until it changes again.
+        A file that cannot be read is logged once, and the ids stay as they were until it can be.
         """
         stamp = self._stamp_now()
         if stamp == self._stamp:
+            self._logged = None
             return False
         try:
             ids = self._read()
         except (ValueError, OSError) as error:
-            self._stamp = stamp
-            LOGGER.error("%s; the service goes on with the ids that it read before", error)
+            if stamp != self._logged:
+                LOGGER.error("%s; the service goes on with the ids that it read before", error)
+            self._logged = stamp
+            if isinstance(error, ValueError):  # what the system refuses it may allow later, to the same file
+                self._stamp = stamp
             return False
         if stamp != self._stamp_now():  # somebody is writing: at the next look it is complete
             return False
-        self._stamp = stamp
+        self._stamp, self._logged = stamp, None
         is_new = ids != (self.exclude, self.require)
         self.exclude, self.require = ids
         fields = {"excluded": len(self.exclude), "required": len(self.require)}

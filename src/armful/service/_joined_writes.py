@@ -46,5 +46,5 @@ class JoinedWrites:
 
     def _flush(self) -> None:
         parts, self._parts = self._parts, []
-        if parts:
+        if parts and not self._transport.is_closing():  # it may have been aborted since they were written
             self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))

@@ -59,6 +59,23 @@ class DecisionRequest(Struct, forbid_unknown_fields=True):
     unit: Label | None = None
 
 
+def decision_decoder(n_ready: int | None = None) -> msgspec.json.Decoder[DecisionRequest]:
+    """Return a decoder of requests whose candidates have so many ready features if any; None for any number.
+
+    With a number it is faster: msgspec makes a tuple of a known length at once, and a list longer and longer.
+    """
+    if n_ready is None:
+        return msgspec.json.Decoder(DecisionRequest)
+
+    class ReadyCandidate(Candidate):
+        features: tuple[(float,) * n_ready] | None = None  # type: ignore[assignment, valid-type]
+
+    class ReadyRequest(DecisionRequest):
+        candidates: Annotated[list[ReadyCandidate | Id], Meta(min_length=1)] | None = None  # type: ignore[assignment]
+
+    return msgspec.json.Decoder(ReadyRequest)
+
+
 class ChosenArm(Struct, gc=False):
     """An arm of the answer, with why it was chosen."""
 
@@ -89,9 +106,9 @@ class ArmReward(Struct, forbid_unknown_fields=True, gc=False):
 
 
 class RewardsRequest(Struct, forbid_unknown_fields=True):
-    """The rewards of some or all arms of one decision, as a list or by id."""
+    """The rewards of some or all arms of one decision, as a list or by id; none where nothing is to be said yet."""
 
-    rewards: Annotated[list[ArmReward], Meta(min_length=1)] | Annotated[dict[Id, Reward], Meta(min_length=1)]
+    rewards: list[ArmReward] | dict[Id, Reward]
 
 
 class RewardsAnswer(Struct):
@@ -193,7 +210,13 @@ class StoredDecision(Struct):
     closes_at: str
     model_version: int | None
     n_candidates: int | None
-    constraint: dict[str, Any] | None
+    constraint: Annotated[
+        dict[str, Any] | None,
+        Meta(
+            description="k and the quotas, as the request gave them or else the settings, below 1 as shares of k; how "
+            "many arms the request excluded and required."
+        ),
+    ]
     draws: int
     chosen: list[StoredArm]
     runner_up: RunnerUp | None

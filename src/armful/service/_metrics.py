@@ -17,6 +17,8 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable with the folder of several workers' metrics; prometheus-client reads it when it is imported."""
+MEMORY = Path("/dev/shm")
+"""Files in memory, on Linux. Workers map the files of metrics: on a full disk a write to a new page would kill them."""
 
 
 @contextmanager
@@ -25,7 +27,8 @@ def shared_metrics(workers: int) -> Iterator[None]:
     if workers == 1 or FOLDER in os.environ:
         yield
         return
-    with TemporaryDirectory(prefix="armful-metrics-", ignore_cleanup_errors=True) as folder:
+    where = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
+    with TemporaryDirectory(prefix="armful-metrics-", dir=where, ignore_cleanup_errors=True) as folder:
         os.environ[FOLDER] = folder
         try:
             yield
@@ -66,6 +69,12 @@ class Metrics:
         )
         self.model_age = Gauge(
             "armful_model_age_seconds", "Age of the model", registry=registry, multiprocess_mode="livemax"
+        )
+        self.model_checked = Gauge(
+            "armful_model_checked_timestamp_seconds",
+            "When the model was last found to be up to date",
+            registry=registry,
+            multiprocess_mode="livemax",
         )
         self.arms = Gauge("armful_registered_arms", "Registered arms", registry=registry, multiprocess_mode="livemax")
         self._made_at: float | None = None

@@ -1,6 +1,6 @@
 """The OpenAPI document, composed from the messages."""
 
-from functools import cache
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -36,8 +36,16 @@ _ERRORS = {
 }
 _READ, _BODY = (401, 403, 429, 503), (400, 401, 403, 408, 413, 415, 422, 429, 503)
 
+PLAIN_EXAMPLE = {
+    "candidates": [{"id": "a1", "features": [0.2, 0.1]}, {"id": "a2", "features": [0.4, 0.3]}],
+    "constraint": {"k": 1},
+    "unit": "user-17",
+    "key": "request-4711",
+}
+"""A request that says nothing of the campaign."""
 
-def _operations() -> list[dict[str, Any]]:
+
+def _operations(decision: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "path": "/v1/decisions",
@@ -45,12 +53,7 @@ def _operations() -> list[dict[str, Any]]:
             "id": "decide",
             "summary": "Choose a set of arms, and store the decision",
             "body": messages.DecisionRequest,
-            "example": {
-                "candidates": [{"id": "a", "features": [0.2, 0.1]}, {"id": "b", "features": [0.4, 0.3]}],
-                "constraint": {"k": 1},
-                "unit": "user-17",
-                "key": "request-4711",
-            },
+            "example": decision,
             "answer": messages.DecisionAnswer,
             "errors": (*_BODY, 409),
             "parameters": [_KEY],
@@ -70,7 +73,7 @@ def _operations() -> list[dict[str, Any]]:
             "id": "reward",
             "summary": "Record rewards of one decision: all of them, or none",
             "body": messages.RewardsRequest,
-            "example": {"rewards": {"a": 1.0}},
+            "example": {"rewards": {"a1": 1.0}},
             "answer": messages.RewardsAnswer,
             "errors": (*_BODY, 404),
             "parameters": [_DECISION],
@@ -81,7 +84,7 @@ def _operations() -> list[dict[str, Any]]:
             "id": "many_rewards",
             "summary": "Record rewards of many decisions",
             "body": messages.ManyRewardsRequest,
-            "example": {"rewards": [{"decision_id": "17", "id": "a", "reward": 1.0}]},
+            "example": {"rewards": [{"decision_id": "17", "id": "a1", "reward": 1.0}]},
             "answer": messages.ManyRewardsAnswer,
             "errors": _BODY,
         },
@@ -91,7 +94,7 @@ def _operations() -> list[dict[str, Any]]:
             "id": "put_arms",
             "summary": "Register arms that decisions can name by their ids, or withdraw them",
             "body": messages.ArmsRequest,
-            "example": {"arms": [{"id": "a", "features": [0.2, 0.1]}], "withdraw": ["c"]},
+            "example": {"arms": decision["candidates"][:1], "withdraw": ["a0"]},
             "answer": messages.ArmsAnswer,
             "errors": _BODY,
         },
@@ -124,10 +127,9 @@ def _operations() -> list[dict[str, Any]]:
     ]
 
 
-@cache
-def document(campaign: str) -> bytes:
-    """Return the OpenAPI 3.1 document of a campaign's service, as JSON."""
-    operations = _operations()
+def document(campaign: str, decision: Mapping[str, Any] = PLAIN_EXAMPLE) -> bytes:
+    """Return the OpenAPI 3.1 document of a campaign's service, as JSON; decision: an example of a request."""
+    operations = _operations(decision)
     types = [t for each in operations for t in (each.get("body"), each.get("answer")) if t is not None]
     schemas, components = msgspec.json.schema_components(
         [*types, messages.Problem], ref_template="#/components/schemas/{name}"

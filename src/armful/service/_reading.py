@@ -1,6 +1,8 @@
 """Handlers that only read: status, model, health, metrics, the OpenAPI document."""
 
+import asyncio
 import json
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -10,12 +12,13 @@ from armful.errors import LedgerError
 from armful.service._http import Answer, Call
 from armful.service._logging import LOGGER
 from armful.service._messages import Coefficient, Health, ModelAge, ModelAnswer, StatusAnswer, encode
-from armful.service._openapi import document
 from armful.service._problems import RETRY, ProblemError
 from armful.service._worker import Worker, with_ledger
 
 SHORTEST_SILENCE_SECONDS = 60.0
 """Of the updater, before `/v1/status` speaks of it: it may be restarting."""
+CHECKED_SECONDS = 1.0
+"""For which `/metrics` waits for the store."""
 _OK = encode(Health("ok"))
 
 
@@ -118,9 +121,24 @@ async def metrics(call: Call) -> Answer:
     """`GET /metrics`."""
     worker = call.worker
     worker.refresh_metrics()
+    await _note_checked(worker)
     return Answer(worker.metrics.text(), content_type=worker.metrics.content_type.encode())
 
 
+async def _note_checked(worker: Worker) -> None:
+    """Note when the model was last found to be up to date; where the store does not say so soon, go on without."""
+    with suppress(LedgerError, ProblemError, TimeoutError):
+        async with asyncio.timeout(CHECKED_SECONDS):
+            newest = await worker.read(lambda: worker.ledger.newest_model(state=False))
+        if newest is not None:
+            worker.metrics.model_checked.set(newest[0].checked_at.timestamp())
+
+
 async def openapi(call: Call) -> Answer:
-    """`GET /openapi.json`."""
-    return Answer(document(call.worker.settings.name))
+    """`GET /openapi.json`: with the campaign's own example for those who may read."""
+    worker = call.worker
+    try:
+        await worker.access.caller(call.scope, call.headers, "read", local=True)
+    except ProblemError:
+        return Answer(worker.public_openapi)
+    return Answer(worker.openapi)

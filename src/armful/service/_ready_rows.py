@@ -28,27 +28,29 @@ def ready_rows(
     refuse_unknown : callable
         Raises ValueError if a candidate has a column that is not known.
     """
-    with_columns = [arm for arm in arms if arm.columns is not None]
-    if not with_columns:
-        quick = _packed(arms, len(names))
-        if quick is not None:
-            return quick
-    refuse_unknown(with_columns)
+    quick = packed_rows(arms, len(names))
+    if quick is not None:
+        return quick
+    refuse_unknown([arm for arm in arms if arm.columns is not None])
     rows = [_row(arm, names) for arm in arms]
     for arm, row in zip(arms, rows, strict=True):
         _refuse_row(arm, row, names)
     return np.array(rows, dtype=np.float64).reshape(len(arms), len(names)).astype(np.float32)
 
 
-def _packed(arms: Sequence[RawArm], width: int) -> NDArray[np.float32] | None:
-    """Return the features by the quickest way there is; None if they may not be so many numbers of usual size."""
+def packed_rows(arms: Sequence[RawArm | str], width: int) -> NDArray[np.float32] | None:
+    """Return the features by the quickest way there is, `(n, width)`.
+
+    None if these may not be candidates that all have features and no columns, so many and of usual size.
+    """
     pack = struct.Struct(f"{width}f").pack
     try:
-        X = np.frombuffer(b"".join([pack(*arm.features) for arm in arms]), np.float32)  # type: ignore[misc]
-    except (TypeError, OverflowError, struct.error):  # not so many, no numbers, or of very many digits
+        rows = [pack(*arm.features) for arm in arms if arm.columns is None]  # type: ignore[misc, union-attr]
+    except (AttributeError, TypeError, OverflowError, struct.error):  # ids, no numbers, not so many, or too large
         return None
+    X = np.frombuffer(b"".join(rows), np.float32)
     is_usual = np.vdot(X, X) <= LARGEST_READY**2 or (np.abs(X) <= LARGEST_READY).all()  # false for NaN
-    return X.reshape(-1, width) if is_usual else None
+    return X.reshape(-1, width) if is_usual and len(rows) == len(arms) else None
 
 
 def _row(arm: RawArm, names: Sequence[str]) -> Any:
@@ -68,8 +70,10 @@ def _refuse_row(arm: RawArm, row: Any, names: Sequence[str]) -> None:
     if len(row) != len(names):
         raise ValueError(f"candidate {arm.id!r} must have {len(names)} features, got {len(row)}")
     for name, value in zip(names, row, strict=True):
-        if not (isinstance(value, bool | int | float) and abs(value) <= LARGEST_READY):
+        is_number = isinstance(value, bool | int | float)
+        if not (is_number and abs(value) <= LARGEST_READY):
+            hint = "; scale features to about unit length" if is_number else ""
             raise ValueError(
                 f"candidate {arm.id!r}: feature {name!r} must be a finite number of at most {LARGEST_READY:,.0f}, "
-                f"got {shown(value)}; scale features to about unit length"
+                f"got {shown(value)}{hint}"
             )

@@ -28,6 +28,8 @@ async def reward(call: Call) -> Answer:
     pairs = given.items() if isinstance(given, dict) else ((each.id, each.reward) for each in given)
     rewards = NewRewards(rewards=[(number, arm, value) for arm, value in pairs], received_at=worker.now(), strict=True)
     try:
+        if not given:
+            await worker.read(worker.ledger.round, number)  # is unknown like one that is rewarded
         added = await worker.store_rewards(rewards)
     except UnknownRoundError:
         raise ProblemError(404, f"there is no decision {number}: nothing was recorded") from None

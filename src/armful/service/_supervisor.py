@@ -65,7 +65,12 @@ class Supervisor:
     def _start_those_due(self) -> None:
         for child in self._children:
             if child.pid is None and child.start_at <= time.monotonic() and not self._n_signals:
-                child.start()
+                try:
+                    child.start()
+                except OSError as error:
+                    if self._ready_at is None:
+                        raise
+                    LOGGER.error("%s cannot be started now: %s; next try in %g s", child.role.name, error, child.pause)
 
     def _wait(self, seconds: float) -> None:
         waitables = [each for child in self._children for each in child.waitables()]
@@ -75,19 +80,19 @@ class Supervisor:
             time.sleep(seconds)
 
     def _listen(self) -> None:
-        """Hear what the processes say, and bury those that have ended."""
+        """Read what the processes say, and replace those that have ended or hang."""
         for child in self._children:
             was_ready = child.is_ready
             child.listen()
             if self._ready_at is not None and child.is_ready and not was_ready:
                 LOGGER.info("%s (process %s) is ready", child.role.name, child.pid)
             if child.hangs() and not self._n_signals:
-                LOGGER.error("%s (process %s) does not go on, and is killed", child.role.name, child.pid)
+                LOGGER.error("%s (process %s) hangs, and is killed", child.role.name, child.pid)
                 child.kill()
                 child.join(GRACE_SECONDS)
             if not child.has_ended() or self._n_signals:
                 continue
-            how = child.bury()
+            how = child.reap()
             if self._ready_at is None:
                 raise ServingError(child.sentence or f"{how} before it was ready")
             then = f"in {child.pause:g} seconds" if child.pause else "now"

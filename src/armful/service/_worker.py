@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from armful.campaigns import Campaign
 from armful.campaigns.settings import ServiceSettings
-from armful.errors import LedgerError, QueueFullError
+from armful.errors import LedgerError
 from armful.ledger import Decided, GroupCommit, NewDecision, NewRewards, RewardsAdded
 from armful.service._access import Access
 from armful.service._candidates import CandidateReader
@@ -17,6 +17,7 @@ from armful.service._deciding import Decider
 from armful.service._limits import RateLimit
 from armful.service._logging import LOGGER
 from armful.service._metrics import Metrics
+from armful.service._openapi import document
 from armful.service._problems import RETRY, ProblemError, store_failed
 from armful.service._shared_reads import SharedReads
 from armful.service._snapshot import ModelHolder
@@ -28,7 +29,6 @@ READY_SECONDS = 1.0
 COMPUTING_THREADS = 2
 MOST_COMPUTING = 64
 """Slow computations that may be under way or waiting."""
-Submit = Callable[[Callable[[Any], None]], None]
 
 
 class Worker:
@@ -59,29 +59,39 @@ class Worker:
         self.decider = Decider(self.settings, self.limits, self.models, self.now)
         self._campaign, self._loop = campaign, loop
         self._seconds = self.limits.timeout.total_seconds()
-        self._outbox: list[tuple[Submit, asyncio.Future[Any]]] = []
+        self._outbox: list[tuple[NewDecision | NewRewards, Callable[[Any], None]]] = []
         self._waiting: dict[asyncio.Future[Any], float] = {}
         self._computing = ThreadPoolExecutor(COMPUTING_THREADS, "armful-computing")
         self._computations: set[Future[Any]] = set()
         self._commit = GroupCommit(self.ledger, deliver=self._deliver)
         self._note_model()
 
+    @cached_property
+    def openapi(self) -> bytes:
+        """The OpenAPI document, with an example that the campaign answers: it names columns and values."""
+        return document(self.settings.name, self.candidates.example())
+
+    @cached_property
+    def public_openapi(self) -> bytes:
+        """The OpenAPI document for anybody, whose example says nothing of the campaign."""
+        return document(self.settings.name)
+
     # -- writing -------------------------------------------------------------------------------------
 
     def store_decision(self, decision: NewDecision) -> Awaitable[Decided]:
         """Write a decision; to be awaited until it is durable."""
-        return self._written(partial(self._commit.decide, decision))
+        return self._written(decision)
 
     def store_rewards(self, rewards: NewRewards) -> Awaitable[RewardsAdded]:
         """Write rewards; to be awaited until they are durable. A strict request may be refused by a `LedgerError`."""
-        return self._written(partial(self._commit.reward, rewards))
+        return self._written(rewards)
 
-    async def _written(self, submit: Submit) -> Any:
+    async def _written(self, request: NewDecision | NewRewards) -> Any:
         """Return what became of a request to write; all that come in one turn of the loop are handed over together."""
         future: asyncio.Future[Any] = self._loop.create_future()
         if not self._outbox:
             self._loop.call_soon(self._hand_over)
-        self._outbox.append((submit, future))
+        self._outbox.append((request, partial(_settle, future)))
         self._waiting[future] = self._loop.time() + self._seconds
         try:
             result = await future
@@ -93,11 +103,8 @@ class Worker:
 
     def _hand_over(self) -> None:
         outbox, self._outbox = self._outbox, []
-        for submit, future in outbox:
-            try:
-                submit(partial(_settle, future))
-            except QueueFullError as error:
-                _settle(future, ProblemError(503, str(error), RETRY))
+        for _, settle in outbox[self._commit.put(outbox) :]:
+            settle(ProblemError(503, str(self._commit.refusal()), RETRY))
 
     def _deliver(self, pairs: list[tuple[Callable[[Any], None], Any]]) -> None:
         """Pass the answers of one transaction to the loop; called by the thread that writes."""

@@ -46,7 +46,11 @@ def create_app(name: str, *, options: ServeOptions | None = None) -> Starlette:
 
         def start() -> Worker:
             campaign = Campaign.open(name, name=options.campaign, now=options.now, settings=options.settings)
-            return Worker(campaign, options, loop)
+            try:
+                return Worker(campaign, options, loop)
+            except BaseException:
+                campaign.close()
+                raise
 
         worker = app.state.worker = await asyncio.to_thread(start)
         tasks = [asyncio.create_task(each) for each in (worker.poll(), worker.watch())]

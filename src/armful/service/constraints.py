@@ -89,6 +89,8 @@ class Constraints:
         self._seconds = service.timeout.total_seconds() / SOLVES
         listed = [*(column.name for column in features.columns), *features.ready, *features.leave_out]
         self._columns = [name for name in listed if name not in service.context]
+        is_plain = not (self.choose.quotas or self.choose.budget or self.exclude or self.require)
+        self._all = Allowed(constraint=top(self.choose.k)) if is_plain else None
 
     def build(
         self,
@@ -121,6 +123,8 @@ class Constraints:
         InfeasibleError
             If no set is allowed; the message names the group.
         """
+        if request is None and len(ids) >= self.choose.k and self._all is not None:
+            return self._all
         k, quotas = self.choose.k, self.choose.quotas
         if request is not None:
             k = k if request.k is None else request.k

@@ -1,5 +1,6 @@
 """`Registry`: arms that were registered before, kept in memory with their features and read from the ledger."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -147,7 +148,11 @@ class Registry:
             raise ValueError(
                 f"{total:,} arms would be registered, and service.most_arms is {self._most:,}: withdraw some"
             )
-        rows = self._encoder.arm_rows(arms) if arms else ()
+        try:
+            rows = self._encoder.arm_rows(arms) if arms else ()
+        except ValueError as error:  # which speaks of it as a candidate
+            sentence = str(error).removesuffix(", and is not registered")
+            raise ValueError(re.sub("^candidate ", "arm ", sentence)) from None
         contents: list[tuple[str, bytes | None]] = [
             (arm.id, _content(arm, row)) for arm, row in zip(arms, rows, strict=True)
         ]
@@ -186,10 +191,11 @@ class Registry:
 
     def _found(self, known: _Known, wanted: Sequence[RawArm | str]) -> tuple[list[str], list[RawArm], Features]:
         """Return the ids, the arms and the rows of candidates."""
-        if _all_raw(wanted):
+        rows = self._encoder.quick_rows(wanted)
+        if rows is not None or _all_raw(wanted):
             ids = [arm.id for arm in wanted]  # type: ignore[union-attr]
             refuse_repeated(ids, "candidate")
-            return ids, wanted, self._encoder.arm_rows(wanted)  # type: ignore[arg-type, return-value]
+            return ids, wanted, self._encoder.arm_rows(wanted) if rows is None else rows  # type: ignore[arg-type, return-value]
         arms: list[RawArm] = []
         places, raw = [], []
         for i, each in enumerate(wanted):

@@ -3,8 +3,10 @@
 import csv
 from pathlib import Path
 
+from armful.campaigns import Campaign
 from armful.campaigns.demo._settings import edited
 from armful.campaigns.init import InitResult, init_service
+from armful.ledger import NewRewards
 from armful.service._children import Role
 from armful.service.demo._news import CONTEXT, ID, REWARD, NewsPage
 from armful.service.demo._readers import Totals, read_totals, run_readers
@@ -74,6 +76,15 @@ class ServiceDemo:
     def readers(self, url: str) -> Role:
         """Return the process of the readers, who ask the service at this address."""
         return Role(name="readers", run=run_readers, arguments=(url, self._seed, self._totals))
+
+    def add_late_clicks(self) -> None:
+        """Add the clicks that had not been reported when the service ended: its last pages would seem to have few."""
+        totals = self.totals()
+        if totals is not None and totals.late:
+            rewards = [(int(decision), article, 1.0) for decision, article in totals.late]
+            with Campaign.open(self.campaign) as campaign:
+                came = NewRewards(rewards=rewards, received_at=campaign.now(), strict=False)
+                campaign.ledger.add_reward_requests([came])
 
     def totals(self) -> Totals | None:
         """Return what became of it, once the readers have gone; None if none came."""

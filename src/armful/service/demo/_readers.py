@@ -1,11 +1,10 @@
 """Made readers: a process that asks the service for pages and reports clicks, some seconds later."""
 
-import heapq
 import json
 import logging
 import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +36,8 @@ class Totals:
         On all of them.
     chosen, at_random, best : float
         The clicks to expect on the pages that the model chose, had they been random ones, and had they been the best.
+    late : list of (str, str)
+        Decisions and articles whose click had not been reported when the service ended.
     """
 
     pages: int = 0
@@ -45,6 +46,7 @@ class Totals:
     chosen: float = 0.0
     at_random: float = 0.0
     best: float = 0.0
+    late: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, decision: Decision, probability: dict[str, float], n_clicks: int) -> None:
         """Count a page."""
@@ -120,14 +122,16 @@ def _read(client: Client, page: NewsPage, over: threading.Event, counted: Totals
             clicked = page.clicks(decision.ids, probability, rng)
             for id in clicked:
                 delay = min(float(rng.exponential(LATE_SECONDS)), LATEST_SECONDS)
-                heapq.heappush(due, (time.monotonic() + delay, decision.decision_id, id))
+                due.append((time.monotonic() + delay, decision.decision_id, id))
             with lock:
                 counted.add(decision, probability, len(clicked))
-            now = []
-            while due and due[0][0] <= time.monotonic():
-                now.append(heapq.heappop(due))
-            if now:
-                client.rewards([(decision_id, id, 1.0) for _, decision_id, id in now])
+            now = time.monotonic()
+            ready = [(decision_id, id, 1.0) for at, decision_id, id in due if at <= now]
+            if ready:
+                client.rewards(ready)
+                due = [each for each in due if each[0] > now]
         except ServiceError as error:
             if not over.is_set():
                 LOGGER.warning("a reader was not served: %s", error)
+    with lock:
+        counted.late += [(decision_id, id) for _, decision_id, id in due]
