@@ -2,8 +2,8 @@
 
 Every request carries N candidates with 20 ready features and asks for a slate of 10; armful chooses by a model that has
 learned 2,000 rewards, makes the decision durable in SQLite and answers. All servers run on this machine with one worker
-and are asked in turn, so the ratios are of one run. CPU is that of the server's processes alone (worker, updater and
-supervisor for armful).
+and are asked in turn, so the ratios are of one run. CPU is that of the server's processes alone; that of armful's
+updates is measured by itself.
 
 - "bare": FastAPI and pydantic parse the same body and answer a fixed slate. It chooses nothing and stores nothing.
 - "bare, all fields": the same, with all fields and limits of armful's request, finite numbers only, and the features
@@ -11,7 +11,7 @@ supervisor for armful).
 - "vw": the daemon of Vowpal Wabbit (`--cb_explore_adf`, one of the candidates; `--ccb_explore_adf`, a slate of 10) is
   sent the same numbers as text. It stores nothing.
 
-    python benchmarks/service.py            # about five minutes; needs pip install .[bench]; Linux only
+    python benchmarks/service.py            # about eight minutes; needs pip install .[bench]; Linux only
     python benchmarks/service.py --quick
     python benchmarks/service.py --keys     # every request has an idempotency key of its own, as those of armful.Client
 """
@@ -27,17 +27,19 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
-from armful import Client
+from armful import Campaign, Client
+from armful.campaigns.decisions import DecisionFold, update_model
+from armful.service._calls import new_key
 
 D, K = 20, 10
 Reader = Callable[[asyncio.StreamReader], Awaitable[bytes]]
@@ -85,6 +87,19 @@ def armful(folder: Path, *, window: str = "1 hour", update_every: str = "10 seco
     (folder / "campaign.toml").write_text(settings)
     with _process([sys.executable, "-m", "armful", "serve", str(folder), "--port", "0", "--no-access-log"]) as process:
         yield process.pid, _port(process)
+
+
+@contextmanager
+def taught(folder: Path) -> Iterator[tuple[int, int]]:
+    """Serve a new campaign whose model has learned something, and is not updated any more.
+
+    A model that has learned nothing gives all arms the same score, and ties take longer. What updates take is measured
+    by itself (`show_updates`): in a turn of seconds there is one or there is none.
+    """
+    with armful(folder, update_every="1 second") as server:
+        teach(server)
+    with armful(folder, update_every="1 hour") as server:
+        yield server
 
 
 def teach(server: tuple[int, int]) -> None:
@@ -266,7 +281,7 @@ class Keyed(Sequence[bytes]):
 
     def __getitem__(self, i: int) -> bytes:
         line, end, rest = self._parts[i]
-        return b"".join([line, end, b"idempotency-key: ", uuid.uuid4().hex.encode(), end, rest])
+        return b"".join([line, end, b"idempotency-key: ", new_key().encode(), end, rest])
 
 
 def http_requests(n: int, count: int, *, keys: bool = False) -> Sequence[bytes]:
@@ -361,9 +376,7 @@ def load(
 
 def compare_cpu(folder: Path, repeats: int, *, keys: bool) -> None:
     print(
-        "\nCPU of one request: armful (durable decisions) beside the others, 16 connections, medians of",
-        repeats,
-        "turns",
+        f"\nCPU of a request: armful (durable decisions) beside the others, 16 connections, medians of {repeats} turns"
     )
     print(
         "| candidates | armful ms | bare ms | armful / bare | bare, all fields ms | armful / bare, all fields "
@@ -371,50 +384,55 @@ def compare_cpu(folder: Path, repeats: int, *, keys: bool) -> None:
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     with (
-        armful(folder / "cpu") as ours,
+        taught(folder / "cpu") as ours,
         bare() as theirs,
         bare(all_fields=True) as strict,
         vowpal_wabbit("--cb_explore_adf") as one,
         vowpal_wabbit("--ccb_explore_adf") as slate,
     ):
-        teach(ours)
-        for n, total in ((100, 1500), (1000, 200), (10_000, 24)):
+        for n, total in ((100, 6000), (1000, 800), (10_000, 48)):
             bodies = http_requests(n, 20, keys=keys)
             texts, slates = vw_requests(n, 20, slots=False), vw_requests(n, 4, slots=True)
             for server in (ours, theirs, strict):
-                load(server, bodies, 4, max(total // 10, 8), _read_http)
+                load(server, bodies, 4, max(total // 40, 8), _read_http)
             cpu: dict[str, list[float]] = {"ours": [], "bare": [], "strict": [], "one": [], "slate": []}
             for _ in range(repeats):
                 cpu["ours"].append(load(ours, bodies, 16, total, _read_http).cpu)
                 cpu["bare"].append(load(theirs, bodies, 16, total, _read_http).cpu)
                 cpu["strict"].append(load(strict, bodies, 16, total, _read_http).cpu)
-                cpu["one"].append(
-                    load(one, texts, 1, total, _read_vw).cpu
-                )  # the daemon answers one connection at a time
+                # The daemons answer one connection at a time.
+                cpu["one"].append(load(one, texts, 1, total, _read_vw).cpu)
                 cpu["slate"].append(load(slate, slates, 1, max(total // 8, 4), _read_vw).cpu)
             a, *others = (float(np.median(each)) for each in cpu.values())
             print(f"| {n:,} | {a:.2f} |", " | ".join(f"{b:.2f} | {a / b:.2f}" for b in others), "|", flush=True)
 
 
+def show_updates(folder: Path) -> None:
+    """Fold what the service of `compare_cpu` decided, as its updater would."""
+    with Campaign.open(folder / "cpu") as campaign:
+        fold = DecisionFold.of(campaign.ledger, campaign.settings)
+        begin = time.process_time()
+        update_model(fold, campaign.now())
+        seconds, n = time.process_time() - begin, fold.last_round
+    print(f"\nThe updater takes {seconds / n * 1e3:.3f} ms of CPU for each decision that it folds ({n:,} decisions).")
+
+
 def show_load(folder: Path, factor: float, *, keys: bool) -> None:
     print("\narmful under load (durable decisions) beside the bare application: requests a second, p50 / p99 in ms")
-    print("| candidates | connections | armful | bare | p50 / p99 armful | p50 / p99 bare | rate armful / bare |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    with armful(folder / "load") as ours, bare() as theirs:
-        teach(ours)
-        for n, total in ((100, 2000), (1000, 300), (10_000, 40)):
+    print(
+        "| candidates | connections | armful | bare | p50 / p99 armful | p50 / p99 bare | rate armful / bare "
+        "| CPU armful / bare | CPU armful / bare, all fields |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    with taught(folder / "load") as ours, bare() as theirs, bare(all_fields=True) as strict:
+        for n, total in ((100, 4000), (1000, 300), (10_000, 40)):
             bodies = http_requests(n, 20, keys=keys)
             for connections in (1, 4, 16, 64):
                 count = max(int(total * factor), connections)
-                a, b = (
-                    load(ours, bodies, connections, count, _read_http),
-                    load(theirs, bodies, connections, count, _read_http),
-                )
+                a, b, c = (load(each, bodies, connections, count, _read_http) for each in (ours, theirs, strict))
                 latencies = f"{a.p50:.1f} / {a.p99:.1f} | {b.p50:.1f} / {b.p99:.1f}"
-                print(
-                    f"| {n:,} | {connections} | {a.rate:.0f} | {b.rate:.0f} | {latencies} | {a.rate / b.rate:.2f} |",
-                    flush=True,
-                )
+                ratios = " | ".join(f"{each:.2f}" for each in (a.rate / b.rate, a.cpu / b.cpu, a.cpu / c.cpu))
+                print(f"| {n:,} | {connections} | {a.rate:.0f} | {b.rate:.0f} | {latencies} | {ratios} |", flush=True)
 
 
 def show_swaps(folder: Path, turns: int, *, keys: bool) -> None:
@@ -423,10 +441,8 @@ def show_swaps(folder: Path, turns: int, *, keys: bool) -> None:
     print("| turn | requests | swaps | quiet p50 / p99 | swapping p50 / p99 | ratio of p99 |")
     print("| --- | --- | --- | --- | --- | --- |")
     bodies, ratios = http_requests(100, 50, keys=keys), []
-    with armful(folder / "quiet", update_every="1 second") as quiet:
-        teach(quiet)  # a model that has learned nothing gives all arms the same score, and ties take longer
     with (
-        armful(folder / "quiet", update_every="1 hour") as quiet,
+        taught(folder / "quiet") as quiet,
         armful(folder / "swapping", window="1 second", update_every="1 second") as swapping,
     ):
         for turn in range(turns):
@@ -459,10 +475,15 @@ def main() -> None:
     if arguments.bare:
         serve_bare(arguments.bare, all_fields=arguments.all_fields)
         return
+    needed = {"load": ["fastapi"], "swaps": []}.get(arguments.only, ["fastapi", "vowpalwabbit"])
+    missing = [name for name in needed if find_spec(name) is None]
+    if missing:
+        parser.error(f"{' and '.join(missing)} cannot be imported: run pip install '.[bench]' first")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if arguments.only in (None, "cpu"):
             compare_cpu(folder, repeats=3 if arguments.quick else 7, keys=arguments.keys)
+            show_updates(folder)
         if arguments.only in (None, "load"):
             show_load(folder, 0.25 if arguments.quick else 1.0, keys=arguments.keys)
         if arguments.only in (None, "swaps"):
