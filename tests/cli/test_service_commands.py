@@ -192,6 +192,7 @@ def test_json_errors_are_objects(armful):
     assert (done.code, json.loads(done.stdout)["error"][:12]) == (2, "there is no ")
 
 
-def test_the_seconds_of_a_demo_are_those_of_a_service(armful):
+def test_the_seconds_and_the_port_of_a_demo_are_those_of_a_service(armful):
     assert refused(armful, "demo", "--seconds", "3") == "--seconds is for --serve: without it the demo ends by itself"
+    assert refused(armful, "demo", "--port", "0") == "--port is for --serve: without it the demo serves nothing"
     assert "Example: armful demo --serve" in armful.works("demo", "--help").stdout

@@ -127,6 +127,17 @@ def test_a_lift_is_coloured_only_if_it_is_sure_however_often_one_looks(
         expect(page.locator("#lift-sentence")).to_have_text("\u22124\u00a0% (95\u00a0% CI \u22127 .. \u22121)")
 
 
+def test_predictions_are_for_places_that_are_examined_where_places_have_weights(browser, serve, monkeypatch):
+    server = serve()
+    made = server.source.data
+    with open_page(browser, server.url) as page:
+        expect(page.locator("#reward-table thead th").last).to_have_text("predicted, if examined")
+    monkeypatch.setattr(server.source, "data", lambda name: {**made(name), "positions": []})
+    server.source.pass_time()
+    with open_page(browser, server.url) as page:
+        expect(page.locator("#reward-table thead th").last).to_have_text("predicted")
+
+
 def test_coefficients_of_ready_features_are_for_a_rise_by_1(browser, serve, monkeypatch):
     server = serve()
     made = server.source.data

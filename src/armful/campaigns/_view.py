@@ -129,7 +129,17 @@ class CampaignView:
         Returns
         -------
         PlanResult
+
+        Raises
+        ------
+        ValueError
+            If single decisions of the campaign are served: it has no rounds to simulate.
         """
+        if self.settings.service is not None:
+            raise ValueError(
+                f"{self.settings.name!r} decides on request ([service] in campaign.toml), and plan simulates rounds of "
+                "a file: serve it, and its status and its dashboard say what it learns and shows"
+            )
         return plan_campaign(
             self.settings, self.recipe, rounds=rounds, every=every, base_rate=base_rate, progress=progress
         )

@@ -227,7 +227,7 @@ def demo(
     out: options.DemoFolder = Path("armful-demo"),
     seed: options.Seed = 0,
     serve: service_options.Serve = False,
-    port: service_options.DemoPort = 8000,
+    port: service_options.DemoPort = None,
     seconds: service_options.Seconds = None,
     as_json: options.Json = False,
 ) -> int:
@@ -247,9 +247,13 @@ def demo(
         with needs("serve"):
             from armful.cli._service_demo import run_service_demo  # noqa: PLC0415
         with work():
-            return run_service_demo(out, seed=seed, port=port, seconds=seconds, as_json=as_json)
+            return run_service_demo(
+                out, seed=seed, port=8000 if port is None else port, seconds=seconds, as_json=as_json
+            )
     if seconds is not None:
         raise ValueError("--seconds is for --serve: without it the demo ends by itself")
+    if port is not None:
+        raise ValueError("--port is for --serve: without it the demo serves nothing")
     with work():
         from armful.cli._demo_output import run_demo  # noqa: PLC0415
 

@@ -32,4 +32,14 @@ Seconds = Annotated[
     float | None,
     _option("--seconds", "N", "With --serve: end by itself after so many seconds.", min=0.1, show_default=False),
 ]
-DemoPort = Annotated[int, _option("--port", "N", "With --serve: the port; 0 for one that is free.", min=0, max=65535)]
+DemoPort = Annotated[
+    int | None,
+    _option(
+        "--port",
+        "N",
+        "With --serve: the port, 8000 if not given; 0 for one that is free.",
+        min=0,
+        max=65535,
+        show_default=False,
+    ),
+]

@@ -56,6 +56,11 @@ def test_status_and_policy_of_a_served_campaign(folder):
         assert "model 1 was last found to be up to date at 2026-03-01 13:00:00" in campaign.status().notes[0]
 
 
+def test_a_served_campaign_has_no_rounds_to_plan(folder):
+    with opened(folder) as campaign, pytest.raises(ValueError, match=r"'autumn' decides on request \(\[service\]"):
+        campaign.plan()
+
+
 def test_the_status_goes_by_the_interval_of_the_running_service(folder):
     with opened(folder) as campaign:
         fill(campaign)

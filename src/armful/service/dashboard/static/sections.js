@@ -130,7 +130,8 @@ function showReward(data) {
   setRanges(series);
   const named = sharesIn(series).toReversed();
   const first = isCampaign ? [["round", false], ["window closes", false], ["contacts", true]] : [["from", false], ["to", false], ["decisions", true]];
-  const columns = [...first, ["windows", false], ...named.flatMap((share) => [[`${share}, known`, true], ["mean", true], ["95 %", true]]), ["predicted", true]];
+  const predicted = data.positions?.length ? "predicted, if examined" : "predicted";
+  const columns = [...first, ["windows", false], ...named.flatMap((share) => [[`${share}, known`, true], ["mean", true], ["95 %", true]]), [predicted, true]];
   const at = momentIn(series);
   const windows = (each) => (!isOpen(each) ? "closed" : isCampaign ? "still open" : `${count(each.open)} still open`);
   const mean = (each, share) => `${number(each[share]?.mean)}${isOpen(each) && (each[share]?.mean ?? null) !== null ? " so far" : ""}`;
