@@ -262,6 +262,15 @@ def test_who_guesses_keys_does_not_shut_out_a_valid_key_from_the_same_address(tm
         assert service.get("/v1/status", headers=bearer(key)).status_code == 200
 
 
+def test_who_reads_the_document_without_a_key_is_not_refused_later(tmp_path):
+    folder = make_campaign(tmp_path / "autumn", "service.rate = 3\n")
+    _, key = add_key(folder, "read")
+    with serving(folder, client=("203.0.113.9", 1)) as service:
+        for _ in range(8):
+            assert service.get("/openapi.json").status_code == 200
+        assert service.get("/v1/status", headers=bearer(key)).status_code == 200
+
+
 def test_valid_keys_do_not_use_up_the_rate_of_their_address(tmp_path):
     folder = make_campaign(tmp_path / "autumn", "service.rate = 0.001\n")
     added = [add_key(folder, "read")[1] for _ in range(3)]

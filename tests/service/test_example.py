@@ -54,9 +54,9 @@ def choose(k, *quotas, budget=""):
 def examples(tmp_path):
     """Serve a campaign, send its examples as they are, and return the bodies."""
 
-    def send(settings):
+    def send(settings, rows=ROWS):
         folder = make_campaign(tmp_path / "shop", settings=settings)
-        (folder / "shop.csv").write_text(ROWS, encoding="utf-8")
+        (folder / "shop.csv").write_text(rows, encoding="utf-8")
         with serving(folder) as service:
             paths = service.get("/openapi.json").json()["paths"]
             bodies = []
@@ -94,6 +94,13 @@ def test_of_columns_it_has_values_that_the_recipe_knows(examples):
     assert second["genre"] == "drama"
     assert decision["context"] == {"device": "desktop", "hour": 7}
     assert arms["arms"] == decision["candidates"][:1]
+
+
+def test_columns_that_are_all_constant_make_an_example_without_any(examples):
+    settings = COLUMNS.replace('service.context = ["device", "hour"]\n', "").partition("features.columns")[0]
+    kinds = 'features.columns.same.kind = "number"\n'
+    decision, _ = examples(settings + kinds + choose(1), rows="item,same,click\n1,5,0\n2,5,1\n")
+    assert [each["columns"] for each in decision["candidates"]] == [{}, {}]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,8 @@ def example_decision(settings: Settings, recipe: FeatureRecipe) -> dict[str, Any
     context = (settings.service or ServiceSettings()).context
     part_of = {name: part for part in recipe.parts for name in part.columns}
     constraint, of_choice = _constraint(settings, part_of)
-    as_list = all(isinstance(part, Ready) for part in recipe.parts) and part_of.keys().isdisjoint(of_choice)
+    is_ready = bool(recipe.parts) and all(isinstance(part, Ready) for part in recipe.parts)
+    as_list = is_ready and part_of.keys().isdisjoint(of_choice)
     candidates: list[dict[str, Any]] = []
     for i in range(constraint["k"] + 1):
         chosen_by = {name: _nth(groups, i) for name, groups in of_choice.items()}

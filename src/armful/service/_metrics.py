@@ -43,6 +43,7 @@ class Metrics:
 
     def __init__(self) -> None:
         registry = self._registry = CollectorRegistry()
+        _make_folder_again()
         _forget_dead_workers()
         self.decisions = Counter("armful_decisions", "Decisions made", ["share"], registry=registry)
         self.repeated = Counter("armful_decisions_repeated", "Decisions asked for again by key", registry=registry)
@@ -112,6 +113,7 @@ class Metrics:
         """Return all metrics of all workers, in Prometheus' format."""
         registry = self._registry
         if FOLDER in os.environ:
+            _make_folder_again()
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return bytes(generate_latest(registry))
@@ -125,6 +127,12 @@ class Metrics:
     def _note_age(self) -> None:
         if self._made_at is not None:
             self.model_age.set(max(0.0, time.time() - self._made_at))
+
+
+def _make_folder_again() -> None:
+    """Make the shared folder if it is gone: systemd removes what a user has in memory when that user logs out."""
+    if FOLDER in os.environ:
+        Path(os.environ[FOLDER]).mkdir(mode=0o700, exist_ok=True)
 
 
 def _forget_dead_workers() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from armful.errors import LedgerError
+from armful.service._access import is_local
 from armful.service._http import Answer, Call
 from armful.service._logging import LOGGER
 from armful.service._messages import Coefficient, Health, ModelAge, ModelAnswer, StatusAnswer, encode
@@ -127,18 +128,23 @@ async def metrics(call: Call) -> Answer:
 
 async def _note_checked(worker: Worker) -> None:
     """Note when the model was last found to be up to date; where the store does not say so soon, go on without."""
+
+    async def checked_at() -> float | None:
+        newest = await worker.read(lambda: worker.ledger.newest_model(state=False))
+        return None if newest is None else newest[0].checked_at.timestamp()
+
     with suppress(LedgerError, ProblemError, TimeoutError):
         async with asyncio.timeout(CHECKED_SECONDS):
-            newest = await worker.read(lambda: worker.ledger.newest_model(state=False))
-        if newest is not None:
-            worker.metrics.model_checked.set(newest[0].checked_at.timestamp())
+            moment = await worker.checked.get("model", checked_at)
+        if moment is not None:
+            worker.metrics.model_checked.set(moment)
 
 
 async def openapi(call: Call) -> Answer:
     """`GET /openapi.json`: with the campaign's own example for those who may read."""
     worker = call.worker
-    try:
-        await worker.access.caller(call.scope, call.headers, "read", local=True)
-    except ProblemError:
-        return Answer(worker.public_openapi)
-    return Answer(worker.openapi)
+    if b"authorization" in call.headers or is_local(call.scope, call.headers):  # else it would count as refused
+        with suppress(ProblemError):
+            await worker.access.caller(call.scope, call.headers, "read", local=True)
+            return Answer(worker.openapi)
+    return Answer(worker.public_openapi)

@@ -53,6 +53,7 @@ class Worker:
             self.ledger, self.now, lambda query, *given: with_ledger(self.read(query, *given)), self.limits.rate
         )
         self.readiness = SharedReads[bool](READY_SECONDS, 1)
+        self.checked = SharedReads[float | None](0.0, 1)  # those that wait at the same time share one
         self.rate_limit = RateLimit(self.limits.rate)
         self.candidates = CandidateReader(campaign, self.limits)
         self.models = ModelHolder(self.ledger, self.settings, self.candidates.n_features)
