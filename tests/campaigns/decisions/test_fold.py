@@ -379,7 +379,7 @@ def test_a_clock_that_is_set_back_opens_groups(tmp_path):
 def test_the_summary_of_groups_is_that_of_their_segments(tmp_path, monkeypatch):
     monkeypatch.setattr("armful.campaigns.decisions._series.MOST_POINTS", 3)
     ledger, folded = closed_history(tmp_path, 45, made_settings())
-    assert {group.sums.counts.per_row for group in folded.segments.groups.values()} == {2}
+    assert {len(group.sums.counts.buckets) for group in folded.segments.groups.values()} == {1}
     info = ModelInfo(
         version=1, position=0, closed_until=NOON, last_round=45, made_at=NOON, checked_at=NOON, n_observations=1.0
     )

@@ -225,7 +225,7 @@ def test_the_summary_counts_what_is_in_the_ledger(tmp_path):
     ledger.add_decisions([decision(rng, NOON + timedelta(minutes=50)) for _ in range(7)])
     found = summary_of(ledger, settings)
     assert (found["decisions"], found["rewards"], found["outstanding"]) == (207, 600, 21)
-    assert [point["decisions"] for point in found["series"]] == [64, 64, 64, 15]
+    assert [point["decisions"] for point in found["series"]] == [64, 64, 64, 8, 7]
     first = found["series"][0]
     policy = np.array([made[i].rows[0][2] != "holdout" for i in range(64)])
     assert first["chosen"]["mean"] == pytest.approx(rewards[:64][policy][:, [0, 2]].mean())

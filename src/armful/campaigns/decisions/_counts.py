@@ -8,12 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from armful.campaigns.decisions._pauses import after_pauses, pauses_before
 from armful.campaigns.decisions._rows import DecisionRows
 from armful.campaigns.holdout import hashes
 from armful.checks import FloatArray, IntArray
 
 BUCKET = 64
-"""Decisions in a bucket: the finest step of the series."""
+"""Decisions in a bucket: the finest step of the series, but for pauses."""
 
 SHARES = ("chosen", "explored", "holdout")
 SUMS = ("n", "sum", "squares", "product", "sizes")
@@ -38,9 +39,15 @@ COLUMNS = (
     "largest",
     "first_at",
     "last_at",
+    "buckets",
+    "pause",
     *(f"{share}_{name}" for share in SHARES for name in (*SUMS, *OPEN_SUMS)),
 )
-"""Sums, but for `EXTREMES`; `amounts` counts the known rewards that are neither 0 nor 1."""
+"""Sums, but for `EXTREMES` and `pause`.
+
+amounts: the known rewards that are neither 0 nor 1. buckets: those that begin in a row, none in one that goes on with a
+bucket after a pause. pause: how many buckets of decisions would usually have come in the time before the row, once
+segments are merged; 0 before."""
 
 EXTREMES = {"largest": np.maximum, "first_at": np.minimum, "last_at": np.maximum}
 """Columns that are not sums."""
@@ -62,8 +69,8 @@ class Counts:
     Attributes
     ----------
     buckets : ndarray of shape (n_rows, len(COLUMNS))
-        For each `per_row` buckets of `BUCKET` decisions; rewards are those of closed decisions, but for `OPEN_SUMS`.
-    per_row : int
+        For each bucket of `BUCKET` decisions, or several, and fewer where a pause ends or begins a row; rewards are
+        those of closed decisions, but for `OPEN_SUMS`.
     places : ndarray of shape (n_places, 5)
         For each place: number and sum of known rewards, and number, sum and sum of squares of explored arms alone.
     compared : ndarray of shape (5,)
@@ -83,7 +90,6 @@ class Counts:
     clusters: FloatArray
     seen: NDArray[np.bool_]
     groups: Mapping[str, Mapping[str, int]]
-    per_row: int = 1
 
     @classmethod
     def of(cls, rows: DecisionRows) -> Self:
@@ -106,8 +112,10 @@ class Counts:
         for part in parts:
             for column, counted in part.groups.items():
                 groups.setdefault(column, Counter()).update(counted)
+        buckets = np.concatenate([part.buckets for part in parts])
+        buckets[:, COLUMNS.index("pause")] = pauses_of(buckets)
         return cls(
-            buckets=np.concatenate([part.buckets for part in parts]),
+            buckets=buckets,
             places=sum_of_places([part.places for part in parts]),
             compared=np.sum([part.compared for part in parts], axis=0),
             clusters=np.sum([part.clusters for part in parts], axis=0),
@@ -115,18 +123,14 @@ class Counts:
             groups={column: dict(counted.most_common(MOST_GROUPS)) for column, counted in groups.items()},
         )
 
-    @property
-    def n_buckets(self) -> int:
-        """How many buckets there are, at most."""
-        return len(self.buckets) * self.per_row
-
     def coarse(self, per_row: int) -> Self:
-        """Return the counts with at least so many buckets in a row, or all of them: a power of two."""
-        times = min(per_row, self.n_buckets) // self.per_row
-        if times <= 1:
-            return self
-        begins = np.arange(0, len(self.buckets), times)
-        return replace(self, buckets=summed(self.buckets, begins), per_row=self.per_row * times)
+        """Return the counts with so many buckets in a row, a power of two; pauses longer than that end a row as before.
+
+        The result does not depend on the steps in which it is reached.
+        """
+        begins = np.diff(starts_of(self.buckets) // per_row, prepend=-1) != 0
+        begins |= self.buckets[:, COLUMNS.index("pause")] >= per_row
+        return replace(self, buckets=summed(self.buckets, np.flatnonzero(begins)))
 
     def total(self, name: str) -> float:
         """Return the sum of one column over all buckets."""
@@ -155,7 +159,22 @@ def summed(buckets: FloatArray, begins: IntArray) -> FloatArray:
     for name, extreme in EXTREMES.items():
         i = COLUMNS.index(name)
         rows[:, i] = extreme.reduceat(buckets[:, i], begins)
+    pause = COLUMNS.index("pause")
+    rows[:, pause] = buckets[begins, pause]
     return rows
+
+
+def starts_of(buckets: FloatArray) -> IntArray:
+    """Return for each row in which bucket it begins, counted from 0."""
+    n = buckets[:, COLUMNS.index("buckets")]
+    starts: IntArray = (np.cumsum(n) - np.maximum(n, 1)).astype(np.int64)
+    return starts
+
+
+def pauses_of(buckets: FloatArray) -> FloatArray:
+    """Return the pause before each row, as `pauses_before`."""
+    first, last, n = (buckets[:, COLUMNS.index(name)] for name in ("first_at", "last_at", "decisions"))
+    return pauses_before(first, last, n, BUCKET)
 
 
 def sum_of_places(each: Sequence[FloatArray]) -> FloatArray:
@@ -168,7 +187,8 @@ def sum_of_places(each: Sequence[FloatArray]) -> FloatArray:
 
 def _buckets(rows: DecisionRows, known: IntArray) -> FloatArray:
     block = rows.block
-    of_round = (block.numbers - block.numbers[0]) // BUCKET
+    bucket_begins = np.diff((block.numbers - block.numbers[0]) // BUCKET, prepend=-1) != 0
+    of_round = np.cumsum(bucket_begins | after_pauses(block.chosen_at, BUCKET)) - 1
     of_arm, n = of_round[block.of_round], int(of_round[-1]) + 1
     table = {name: np.zeros(n) for name in COLUMNS}
 
@@ -177,6 +197,7 @@ def _buckets(rows: DecisionRows, known: IntArray) -> FloatArray:
 
     policy = np.isin(block.shares, ("chosen", "explored"))
     count("decisions", of_round)
+    count("buckets", of_round[bucket_begins])
     count("open", of_round[np.unique(block.of_round[~rows.closed])])
     count("arms", of_arm[block.shares != "no-contact"])
     count("came", of_arm[rows.came])

@@ -20,7 +20,7 @@ from armful.model._qr import stacked_root
 SIZE = 512
 """Decisions in a segment: a late reward makes so many anew, and so few sums are added for a million decisions."""
 
-KIND, LAYOUT = "segment of decisions", 3
+KIND, LAYOUT = "segment of decisions", 4
 BEYOND = 2**62
 
 

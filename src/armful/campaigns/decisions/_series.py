@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from armful.campaigns._intervals import effective_size, interval, wilson
-from armful.campaigns.decisions._counts import COLUMNS, SHARES, SUMS, summed
+from armful.campaigns.decisions._counts import COLUMNS, SHARES, SUMS, pauses_of, starts_of, summed
 from armful.campaigns.decisions._segments import Segment
+from armful.checks import FloatArray, IntArray
 
 MOST_POINTS = 200
 ROUNDING = 1e-12
@@ -16,15 +17,27 @@ ROUNDING = 1e-12
 
 
 def series(segments: list[Segment]) -> list[dict[str, Any]]:
-    """Return at most `MOST_POINTS` points of equally many decisions each, the last perhaps of fewer."""
+    """Return at most `MOST_POINTS` points of equally many decisions each, fewer beside a pause and at the end."""
     if not segments:
         return []
-    each = [segment.counts for segment in segments]
-    widths = np.concatenate([np.full(len(counts.buckets), counts.per_row) for counts in each])
-    point = (np.cumsum(widths) - widths) // buckets_of_a_point(int(widths.sum()))
-    sums = summed(np.concatenate([counts.buckets for counts in each]), np.flatnonzero(np.diff(point, prepend=-1)))
+    rows = np.concatenate([segment.counts.buckets for segment in segments])
+    sums = summed(rows, _begins_of_points(rows))
     yes_or_no = is_yes_or_no(totals_of(segments))
     return [_point(dict(zip(COLUMNS, row, strict=True)), yes_or_no) for row in sums.tolist()]
+
+
+def _begins_of_points(rows: FloatArray) -> IntArray:
+    """Return the rows with which points begin: after so many buckets, and after a pause that is longer than a point.
+
+    If there are more pauses than points can be, the longest count.
+    """
+    per_point = buckets_of_a_point(int(rows[:, COLUMNS.index("buckets")].sum()))
+    begins = np.diff(starts_of(rows) // per_point, prepend=-1) != 0
+    pauses = np.where(begins, 0.0, pauses_of(rows))
+    most = max(MOST_POINTS - int(begins.sum()), 0)
+    longest = np.argsort(-pauses, kind="stable")[:most]
+    begins[longest[pauses[longest] >= per_point]] = True
+    return np.flatnonzero(begins)
 
 
 def buckets_of_a_point(n_buckets: int) -> int:
