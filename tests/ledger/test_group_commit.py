@@ -1,6 +1,7 @@
 """Many requests in one transaction: what they share, and what happens when the store fails."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -88,6 +89,26 @@ def test_after_several_requests_a_transaction_waits_for_as_many(ledger, monkeypa
     held.group.decide(decision(), answers)
     held.group.close()  # which waits for nothing more
     assert held.sizes == [1, 4, 4, 4, 1]
+
+
+def test_the_time_to_wait_for_as_many_begins_with_the_transaction_before(ledger, monkeypatch):
+    """A request that comes later does not wait for others."""
+    monkeypatch.setattr(group_commit, "GATHER_SECONDS", 0.05)
+    held, answers, waits = Held(ledger), Answers(), []
+    plain = GroupCommit._wait_for
+    monkeypatch.setattr(GroupCommit, "_wait_for", lambda self, n, *seconds: waits.append(n) or plain(self, n, *seconds))
+    for _ in range(4):
+        held.group.decide(decision(), answers)
+    held.go_on.set()
+    answers.wait(4)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while waits[-2:] != [4, 1]:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    held.group.decide(decision(), answers)
+    answers.wait(1)
+    assert held.sizes == [1, 4, 1]
+    held.group.close()
 
 
 def test_the_time_to_wait_for_as_many_ends(ledger):

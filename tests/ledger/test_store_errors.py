@@ -291,6 +291,15 @@ def test_a_ledger_is_not_written_anew_where_its_disk_has_no_room_for_that(ledger
         ledger.forget(["ann"])
     free[0] = 2 * size
     ledger.compact()
+    unused = ledger.size()
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE passing AS SELECT zeroblob(1000000)")
+        connection.execute("DROP TABLE passing")
+    assert ledger.size() > unused + 1_000_000
+    free[0] = int(1.1 * unused)
+    ledger.compact()
+    assert ledger.size() <= unused
+    free[0] = 2 * size
     monkeypatch.setattr(_sqlite, "CACHE_KIB", 1)
     monkeypatch.setenv("SQLITE_TMPDIR", str(file.parent))
     with refused("is not written anew"):  # a temporary file on the same disk needs as much again

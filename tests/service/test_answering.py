@@ -71,6 +71,15 @@ def test_a_store_that_fails_is_not_acknowledged_and_the_next_request_is(folder, 
 
 
 @pytest.mark.slow
+def test_a_decision_that_the_store_cannot_read_may_be_there(folder, monkeypatch):
+    with serving(folder) as service:
+        service.post("/v1/decisions", request_of(features()))
+        monkeypatch.setattr(type(service.worker.ledger), "round", fails)
+        response = service.get("/v1/decisions/1")
+        assert response.status_code == 503
+        assert response.headers["retry-after"]
+
+
 def test_a_store_that_hangs_gets_a_time_out(tmp_path, monkeypatch):
     folder = make_campaign(tmp_path / "autumn", 'service.timeout = "1 second"\n')
     with serving(folder) as service:
@@ -93,6 +102,7 @@ def test_a_full_queue_says_when_to_come_again(folder, monkeypatch):
         response = service.post("/v1/decisions", request_of(features()))
         assert response.status_code == 503
         assert response.headers["retry-after"]
+        assert "0 requests are waiting for the ledger already" in response.json()["detail"]
 
 
 def test_what_is_in_flight_when_it_stops_is_stored(folder, monkeypatch):

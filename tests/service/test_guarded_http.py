@@ -170,6 +170,12 @@ def test_a_head_that_is_too_large_and_complete_is_a_problem(connect, before, bod
     assert str(_guarded_http.LARGEST_HEAD) in problem_of(rest(connection), 431)
 
 
+def test_a_path_and_headers_that_are_too_large_together_are_a_problem(connect):
+    connection, half = connect(), b"y" * (_guarded_http.LARGEST_HEAD // 2)
+    connection.sendall(b"GET /" + half + b" HTTP/1.1\r\nhost: x\r\nx: " + half + b"\r\n\r\n")
+    assert str(_guarded_http.LARGEST_HEAD) in problem_of(rest(connection), 431)
+
+
 @pytest.mark.parametrize("before", [REQUEST, b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nbody"])
 @pytest.mark.parametrize("sent_apart", [0, 2])
 def test_a_large_head_behind_another_request_is_a_problem(connect, before, sent_apart):

@@ -41,5 +41,7 @@ def check_room(path: Path, name: str, size: int, cached: int) -> None:
 
 def _temporary_folder() -> str:
     """Return where SQLite makes temporary files."""
+    if os.name == "nt":
+        return tempfile.gettempdir()
     candidates = (os.environ.get("SQLITE_TMPDIR"), os.environ.get("TMPDIR"), "/var/tmp", "/usr/tmp", "/tmp")
     return next((each for each in candidates if each and os.access(each, os.W_OK | os.X_OK)), tempfile.gettempdir())
