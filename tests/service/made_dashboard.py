@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from armful.campaigns._intervals import wilson
+from armful.service.dashboard._why import why
 
 EFFECTS = {
     "age of the article": -0.121,
@@ -38,13 +39,18 @@ AUDIT = [
 
 
 class MadeSource:
-    """A source of made data, with `n` campaigns; `pass_time` adds a point, decisions and a model version."""
+    """A source of made data, with `n` campaigns; `pass_time` adds a point, decisions and a model version.
 
-    def __init__(self, n: int = 1, *, points: int = 96, n_open: int = 0, now: datetime | None = None) -> None:
+    The points end at `now`: `pass_time` adds one in front of the others, or behind them where time passes (`moves`).
+    """
+
+    def __init__(
+        self, n: int = 1, *, points: int = 96, n_open: int = 0, now: datetime | None = None, moves: bool = False
+    ) -> None:
         self.names = ["front-page", "newsletter", "<b>odd</b> & long name of a campaign"][:n]
         self.now = now or datetime.now(UTC)
         self.points, self.n_open, self.version, self.reads = points, n_open, 41, 0
-        self.step = timedelta(minutes=15)
+        self.step, self.moves = timedelta(minutes=15), moves
         self.trouble: str | Exception = ""
         self.audit_levels = [level for level, *_ in AUDIT]
         self._lock = threading.Lock()
@@ -61,6 +67,8 @@ class MadeSource:
         with self._lock:
             self.version += 1
             self.points += 1
+            if self.moves:
+                self.now += self.step
             return self.version
 
     def data(self, campaign: str) -> dict[str, Any]:
@@ -96,6 +104,8 @@ def made_data(
         "outstanding": 382,
         "reward_name": "click",
         "ready_features": False,
+        "missing": 0.0,
+        "explores_by": "bonus",
         "model": {
             "version": version,
             "made_at": (now - timedelta(seconds=12)).isoformat(),
@@ -192,6 +202,7 @@ def _decision(number: int, version: int, at: datetime) -> dict[str, Any]:
             {
                 "id": id,
                 "position": i + 1,
+                "share": share,
                 "predicted": predicted,
                 "bonus": bonus,
                 "capped": False,
@@ -200,15 +211,9 @@ def _decision(number: int, version: int, at: datetime) -> dict[str, Any]:
                 "reward": None if number % 3 == 0 else float(random_.random() < 0.2),
             }
         )
-    first, runner_up = arms[0], arms.pop()
-    why = (
-        f"`{first['id']}` is first because its predicted click rate of {first['predicted']:.2f} is the highest; a "
-        f"bonus of {first['bonus']:.2f} was added for what is not known of it yet."
-        if share == "chosen"
-        else "This reader is in the holdout: the slate was drawn at random, without the model."
-    )
+    runner_up = arms.pop()
     runner_up = {key: runner_up[key] for key in ("id", "predicted", "bonus", "score")}
-    return {
+    decision = {
         "decision_id": str(number),
         "decided_at": at.isoformat(),
         "unit_present": number % 2 == 0,
@@ -217,5 +222,5 @@ def _decision(number: int, version: int, at: datetime) -> dict[str, Any]:
         "n_candidates": 48,
         "chosen": arms,
         "runner_up": runner_up if share == "chosen" else None,
-        "why": why,
     }
+    return {**decision, "why": why(decision)}

@@ -1,12 +1,15 @@
 """What the dashboard shows, against the campaign and the ledger it is read from."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
 import pytest
 
 from armful.campaigns.lift import estimate_lift, lift_data
+from armful.campaigns.lift._words import unit_of
+from armful.campaigns.settings import PolicySettings
 from armful.ledger import Ledger, ModelInfo
 from armful.service.dashboard import CampaignSource, ServiceSource, StoreSource
 from armful.service.dashboard._service_data import N_DECISIONS
@@ -68,7 +71,7 @@ def test_a_campaign_shows_what_its_status_and_report_say(campaign):
     assert sum(each["share"] for each in shown["quotas"]) == pytest.approx(1)
     assert {each["at_least"] for each in shown["quotas"] if each["group"] == "north"} == {5}
     assert len(shown["audit"]) == 7
-    lift = estimate_lift(lift_data(list(campaign.records())), unit="of 'bought'")
+    lift = estimate_lift(lift_data(list(campaign.records())), unit=unit_of("bought"))
     assert shown["sentence"] == lift.headline("The chosen", "the holdout")
     assert shown["lift"]["sentence"].startswith(lift.sentence)
     assert shown["lift"]["certainty"] == lift.certainty
@@ -192,6 +195,7 @@ def test_a_folder_shows_its_campaign_and_a_store_all_of_them(campaign, service, 
 
 
 ARM = {"id": "a", "share": "chosen", "predicted": 0.25, "bonus": 0.05, "score": 0.3, "capped": False}
+SCORES = "`a` scores 0.3: 0.25 predicted + 0.05 bonus for what is not known yet"
 
 
 @pytest.mark.parametrize(
@@ -199,20 +203,66 @@ ARM = {"id": "a", "share": "chosen", "predicted": 0.25, "bonus": 0.05, "score": 
     [
         ({"share": "holdout"}, HOLDOUT),
         ({"chosen": []}, "Its arms were erased, and with them why they were chosen."),
-        ({"chosen": [{**ARM, "bonus": 0.0}]}, "`a` leads with a predicted reward of 0.25."),
+        ({"chosen": [{**ARM, "bonus": 0.0, "score": 0.25}]}, "`a` scores 0.25, its predicted reward."),
         ({"chosen": [{**ARM, "share": "explored"}]}, "1 of 1 arms was drawn at random to explore."),
         ({"chosen": 1200 * [{**ARM, "share": "explored"}]}, "1,200 of 1,200 arms were drawn at random to explore."),
         (
             {"chosen": [{**ARM, "share": "explored", "id": "x", "score": 0.9}, {**ARM, "capped": True}]},
-            "`a` leads with a predicted reward of 0.25 and a bonus of 0.05 for what is not known yet, up to the cap; "
-            "1 of 2 arms was drawn at random to explore.",
+            f"{SCORES.replace(':', ', the cap:')}; 1 of 2 arms was drawn at random to explore.",
         ),
         (
-            {"chosen": [ARM, {**ARM, "id": "b", "score": 0.4}], "runner_up": {"id": "c", "score": 0.2}},
-            "`b` leads with a predicted reward of 0.25 and a bonus of 0.05 for what is not known yet; the best arm "
-            "that was left out, `c`, scores 0.2.",
+            {"chosen": [{**ARM, "id": "b", "score": 0.28}, ARM], "runner_up": {"id": "c", "score": 0.2}},
+            f"{SCORES}; the last that got in, `b`, scores 0.28; the best left out, `c`, scores 0.2.",
+        ),
+        (
+            {"runner_up": {"id": "c", "score": 0.4}},
+            f"{SCORES}; the best left out, `c`, scores 0.4, and the constraint kept it out.",
         ),
     ],
 )
-def test_why_is_one_sentence(changes, expected):
+def test_why_is_one_sentence_with_the_parts_of_the_score(changes, expected):
     assert why({"share": "chosen", "chosen": [ARM], "runner_up": None, **changes}) == expected
+
+
+@pytest.mark.parametrize(
+    ("by", "bonus", "expected"),
+    [
+        ("draw", 0.05, "`a` scores 0.3: 0.25 predicted + 0.05 from a random draw."),
+        ("draw", -0.05, "`a` scores 0.2: 0.25 predicted \u2212 0.05 from a random draw."),
+        ("random", 0.05, "All arms had a random score this time, to explore: `a` scores 0.3."),
+        ("random", 0.0, "`a` scores 0.25, its predicted reward."),
+    ],
+)
+def test_why_is_told_as_the_policy_explores(by, bonus, expected):
+    arm = {**ARM, "bonus": bonus, "score": 0.25 + bonus}
+    assert why({"share": "chosen", "chosen": [arm], "runner_up": None}, by) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "by"),
+    [
+        ("CappedC2UCB", "bonus"),
+        ("CombLinUCB", "bonus"),
+        ("ArmwiseThompson", "draw"),
+        ("CombLinTS", "draw"),
+        ("EpsilonGreedy", "random"),
+    ],
+)
+def test_the_way_of_exploring_and_what_silence_means_are_shown(kind, by, tmp_path):
+    settings = made.made_settings(outcomes="missing = 0")
+    settings = replace(settings, policy=PolicySettings(kind=kind))
+    with made.opened(tmp_path, settings) as ledger:
+        ledger.add_decisions([made.decision(np.random.default_rng(1), made.NOON)])
+        shown = ServiceSource(ledger, settings).data()
+    assert (shown["explores_by"], shown["missing"]) == (by, 0.0)
+    (decision,) = shown["last_decisions"]
+    assert decision["why"] == why(decision, by)
+
+
+def test_a_decision_is_explored_where_all_of_its_arms_were_drawn_at_random(tmp_path):
+    settings, rng = made.made_settings(), np.random.default_rng(5)
+    shares = [["explored"] * 3, ["explored", "chosen", "chosen"], ["chosen"] * 3]
+    with made.opened(tmp_path, settings) as ledger:
+        ledger.add_decisions([made.decision(rng, made.NOON, shares=each) for each in shares])
+        shown = ServiceSource(ledger, settings).data()["last_decisions"]
+    assert [each["share"] for each in shown] == ["chosen", "chosen", "explored"]

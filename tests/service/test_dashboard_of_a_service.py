@@ -68,7 +68,7 @@ def test_decisions_and_their_rewards_are_shown(folder):
     assert decision["chosen"][0]["reward"] == 1.0
     assert decision["unit_present"]
     assert "user-17" not in str(shown)
-    assert "leads with" in decision["why"]
+    assert "scores" in decision["why"]
     assert (shown["campaign"], shown["decisions"]) == ("front-page", 1)
     assert "script-src 'self'" in page.headers["content-security-policy"]
 

@@ -7,6 +7,7 @@ from armful.campaigns._results import as_json
 from armful.campaigns._view import CampaignView
 from armful.campaigns.decisions._audit import LEVELS
 from armful.campaigns.rounds._standing import round_status, status_notes
+from armful.service.dashboard._why import explores_by
 
 
 class CampaignSource:
@@ -104,6 +105,8 @@ class CampaignSource:
             "made_at": self.campaign.now().isoformat(),
             "reward_name": self.campaign.settings.outcomes.reward,
             "ready_features": bool(self.campaign.settings.features.ready),
+            "missing": self.campaign.settings.outcomes.missing,
+            "explores_by": explores_by(self.campaign.settings.policy),
             "model": None,
             "lift": None,
             **counts,

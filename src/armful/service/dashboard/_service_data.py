@@ -10,7 +10,7 @@ from armful.campaigns.settings import ServiceSettings, Settings
 from armful.errors import LedgerError
 from armful.ledger import Ledger, ModelInfo
 from armful.service._decisions import stored_arms
-from armful.service.dashboard._why import why
+from armful.service.dashboard._why import explores_by, share_of, why
 
 N_DECISIONS = 12
 """How many of the last decisions are shown."""
@@ -31,6 +31,7 @@ class ServiceSource:
 
     def __init__(self, ledger: Ledger, settings: Settings) -> None:
         self.ledger, self.settings = ledger, settings
+        self._explores_by = explores_by(settings.policy)
         self._read: dict[int, dict[str, Any]] = {}
         self._read_until = 0
         self._summary: tuple[int, dict[str, Any]] = (-1, {})
@@ -99,13 +100,13 @@ class ServiceSource:
             "decision_id": str(number),
             "decided_at": info.chosen_at.isoformat(),
             "unit_present": info.unit is not None,
-            "share": info.details.get("share", "chosen"),
+            "share": share_of(info.details.get("share", "chosen"), chosen),
             "model_version": info.model_version,
             "n_candidates": info.details.get("n_candidates"),
             "chosen": chosen,
             "runner_up": info.details.get("runner_up"),
         }
-        return {**decision, "why": why(decision)}
+        return {**decision, "why": why(decision, self._explores_by)}
 
 
 def _empty(settings: Settings) -> dict[str, Any]:
@@ -120,6 +121,8 @@ def _empty(settings: Settings) -> dict[str, Any]:
         "outstanding": 0,
         "reward_name": settings.outcomes.reward,
         "ready_features": bool(settings.features.ready),
+        "missing": settings.outcomes.missing,
+        "explores_by": explores_by(settings.policy),
         "model": None,
         "lift": None,
         **lists,
