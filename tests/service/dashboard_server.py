@@ -22,8 +22,8 @@ POLICY_WATCH = """document.addEventListener("securitypolicyviolation", (event) =
 class DashboardServer:
     """A dashboard of made data; `stop` and `start` keep the address."""
 
-    def __init__(self, *, campaigns=1, needs_key=False, openapi=None, points=96, n_open=0):
-        self.source = MadeSource(campaigns, points=points, n_open=n_open)
+    def __init__(self, *, campaigns=1, needs_key=False, openapi=None, points=96, n_open=0, moves=False):
+        self.source = MadeSource(campaigns, points=points, n_open=n_open, moves=moves)
         self.needs_key, self.openapi, self.port = needs_key, openapi, 0
         self.start()
 
@@ -35,7 +35,7 @@ class DashboardServer:
         async def guard(request):
             if not self.needs_key or request.headers.get("authorization") == f"Bearer {KEY}":
                 return None
-            return JSONResponse({"title": "No key", "detail": "This key is not known."}, 401)
+            return JSONResponse({"title": "No key", "detail": "this is no key: `armful key create` prints one."}, 401)
 
         async def openapi(request):
             return JSONResponse(self.openapi)

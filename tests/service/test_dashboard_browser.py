@@ -75,6 +75,8 @@ def test_every_chart_is_drawn_and_has_its_table(browser, serve):
         expect(page.locator("#sentence")).to_have_text("Readers click 23\u00a0% more than with the holdout's slates.")
         for name in PLOTS:
             plot = page.locator(f"#{name}-plot")
+            assert page.locator(f"#{name} figure").get_attribute("aria-label")
+            expect(plot.locator(".plot-container")).to_have_attribute("aria-hidden", "true")
             assert plot.locator(".trace, .bars .point").count() > 0, name
             assert "table below" in plot.get_attribute("aria-label")
             details = page.locator(f"#{name} figure details")
@@ -85,6 +87,11 @@ def test_every_chart_is_drawn_and_has_its_table(browser, serve):
         explored = sum(n * share for n, share in last) / sum(n for n, _ in last)
         expect(tile(page, "Exploration")).to_have_text(f"{100 * explored:.2g} %")
         assert page.locator("#reward-table tbody tr").count() == len(data["series"])
+        titles = page.locator("#reward-table thead th").all_text_contents()
+        assert len(set(titles)) == len(titles)
+        newest = data["series"][-1]
+        values = ", ".join(f"{share} {newest[share]['mean']:.3g}" for share in ("chosen", "explored", "holdout"))
+        assert f"Newest: {values} at " in page.locator("#reward-plot").get_attribute("aria-label")
         assert page.locator("#coefficients-table tbody th").all_text_contents() == [
             each["name"] for each in data["coefficients"]
         ]
@@ -110,7 +117,11 @@ def test_the_lift_is_as_precise_as_its_sentence(browser, serve, monkeypatch, rel
 
 @pytest.mark.parametrize(
     ("certainty", "note", "level"),
-    [("sure", "against the holdout", "accent"), ("likely", "probably not chance", ""), ("open", "may be chance", "")],
+    [
+        ("sure", "against the holdout", "accent"),
+        ("likely", "probably not chance", ""),
+        ("open", "may be chance", "open"),
+    ],
 )
 def test_a_lift_is_coloured_only_if_it_is_sure_however_often_one_looks(
     browser, serve, monkeypatch, certainty, note, level
@@ -382,7 +393,8 @@ def test_decisions_that_nobody_reads_are_replaced_by_newer_ones(browser, serve):
         page.locator("#decisions-list summary").first.click()
         rows = page.locator("#decisions-list li").first.locator("tbody tr")
         arms = [*newest["chosen"], *filter(None, [newest["runner_up"]])]
-        assert rows.locator("td:nth-child(2)").all_text_contents() == [each["id"] for each in arms]
+        ids = rows.locator("td:nth-child(2)").all_text_contents()
+        assert [each.split()[0] for each in ids] == [each["id"] for each in arms]
 
 
 def test_it_says_when_the_server_is_gone_and_comes_back_by_itself(browser, serve):
@@ -393,6 +405,9 @@ def test_it_says_when_the_server_is_gone_and_comes_back_by_itself(browser, serve
         expect(page.locator("#live")).to_have_attribute("data-state", "old")
         expect(page.locator("#live-text")).to_contain_text("Last seen")
         expect(page.locator("#announcement")).to_contain_text("lost")
+        page.set_viewport_size({"width": 390, "height": 700})
+        page.locator("footer").scroll_into_view_if_needed()
+        expect(page.locator("#live-text")).to_be_in_viewport()
         version = server.source.pass_time()
         server.start()
         expect(page.locator("#live-text")).to_have_text("Live")
@@ -402,8 +417,9 @@ def test_it_says_when_the_server_is_gone_and_comes_back_by_itself(browser, serve
 def test_an_error_of_the_store_is_shown_and_goes_away(browser, serve):
     server = serve()
     with open_page(browser, server.url) as page:
-        server.source.trouble = "the disk is gone"
-        expect(page.locator("#trouble")).to_have_text("The server cannot read the campaign: the disk is gone")
+        server.source.trouble = "the disk of `shop` is gone"
+        expect(page.locator("#trouble")).to_have_text("The server cannot read the campaign: the disk of shop is gone")
+        expect(page.locator("#trouble code")).to_have_text("shop")
         server.source.trouble = ""
         expect(page.locator("#trouble")).to_be_hidden()
 
@@ -423,7 +439,7 @@ def test_pause_keeps_the_page_as_it_is(browser, serve):
 
 
 def test_a_key_is_asked_for_and_kept_for_the_tab(browser, serve):
-    server = serve(needs_key=True)
+    server = serve(needs_key=True)  # which says of another key: this is no key, `armful key create` prints one
     with open_page(browser, server.url, wait="#key-dialog[open]", allowed=["401 (Unauthorized)"]) as page:
         field = page.get_by_label("Key", exact=True)
         expect(field).to_be_focused()
@@ -432,11 +448,13 @@ def test_a_key_is_asked_for_and_kept_for_the_tab(browser, serve):
         expect(field).to_be_visible()
         field.fill("armful_wrong_key")
         page.keyboard.press("Enter")
-        expect(page.locator("#key-error")).to_have_text("This key is not known.")
+        expect(page.locator("#key-error")).to_have_text("This is no key: armful key create prints one.")
+        expect(page.locator("#key-error code")).to_have_text("armful key create")
         field.fill(f" {KEY} ")
         page.keyboard.press("Enter")
         page.wait_for_selector("#reward-plot .scatterlayer .trace")
         expect(page.locator("#key-dialog")).to_be_hidden()
+        expect(page.locator("#main")).to_be_focused()
         assert KEY not in page.url
         assert page.evaluate("localStorage.length") == 0
         page.reload()
@@ -550,8 +568,292 @@ def test_the_range_shows_the_last_hours(browser, serve):
         assert page.evaluate("document.getElementById('reward-plot').layout.xaxis.autorange") is True
 
 
-def test_a_campaign_without_any_reward_yet_says_so(browser, serve):
+RANGE = "document.getElementById('{}-plot').layout.xaxis.range.map((each) => Date.parse(each))"
+
+
+def test_a_range_moves_with_new_points_and_ends_with_another_campaign(browser, serve):
+    server = serve(campaigns=2, moves=True)
+    with open_page(browser, server.url) as page:
+        page.get_by_label("Show").select_option(label="last hour")
+        before = [page.evaluate(RANGE.format(name)) for name in ("reward", "exploration")]
+        for _ in range(3):
+            version = server.source.pass_time()
+            expect(tile(page, "Model version")).to_have_text(str(version))
+        after = [page.evaluate(RANGE.format(name)) for name in ("reward", "exploration")]
+        assert after == [[each + 45 * 60 * 1000 for each in span] for span in before]
+        page.get_by_label("Campaign").select_option("newsletter")
+        expect(page.locator("h1")).to_have_text("newsletter")
+        page.wait_for_function("document.getElementById('reward-plot').layout.xaxis.autorange === true")
+        expect(page.get_by_label("Show")).to_have_value("0")
+
+
+def zoom(page, name="reward"):
+    """Drag across the middle of a chart over time."""
+    page.locator(f"#{name}-plot").scroll_into_view_if_needed()
+    box = page.locator(f"#{name}-plot .nsewdrag").bounding_box()
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 100, steps=5)
+    page.mouse.up()
+    page.wait_for_function(f"document.getElementById('{name}-plot').layout.xaxis.autorange === false")
+
+
+@pytest.mark.parametrize("way", ["button", "double click", "another campaign"])
+def test_a_zoom_is_of_both_charts_and_is_left_by(browser, serve, way):
+    server = serve(campaigns=2)
+    with open_page(browser, server.url) as page:
+        buttons = page.get_by_role("button", name="Show all", exact=True)
+        expect(buttons).to_have_count(0)
+        zoom(page, "exploration")
+        expect(buttons).to_have_count(2)
+        assert page.evaluate(RANGE.format("reward")) == page.evaluate(RANGE.format("exploration"))
+        if way == "button":
+            buttons.first.click()
+            expect(page.get_by_label("Show")).to_be_focused()
+        elif way == "double click":
+            page.locator("#exploration-plot .nsewdrag").dblclick()
+        else:
+            page.get_by_label("Campaign").select_option("newsletter")
+            expect(page.locator("h1")).to_have_text("newsletter")
+        expect(buttons).to_have_count(0)
+        for name in ("reward", "exploration"):
+            page.wait_for_function(f"document.getElementById('{name}-plot').layout.xaxis.autorange === true")
+
+
+def test_a_short_range_of_a_long_series_has_markers_and_an_axis_of_its_own(browser, serve, monkeypatch):
+    server = serve(points=200)
+    made = server.source.data
+
+    def with_an_early_peak(name):
+        data = made(name)
+        for each in data["series"][:20]:
+            each["chosen"] = {"n": 700, "mean": 5.0, "low": 4.9, "high": 5.1}
+        return data
+
+    monkeypatch.setattr(server.source, "data", with_an_early_peak)
+    with open_page(browser, server.url) as page:
+        look = """(() => { const { data, layout } = document.getElementById('reward-plot');
+            return [data.at(-1).marker.size, data.at(-1).x.length, layout.yaxis.range]; })()"""
+        assert page.evaluate(look)[2][1] > 5
+        page.get_by_label("Show").select_option(label="last 6 hours")
+        size, n, (low, high) = page.evaluate(look)
+        assert (size, n) == (7, 200)
+        seen = [each[share] for each in made("x")["series"][-24:] for share in ("chosen", "holdout")]
+        assert 0 <= low < min(each["low"] for each in seen)
+        assert max(each["high"] for each in seen) < high < 0.5
+
+
+def test_lines_and_bands_are_broken_where_nothing_was_decided_for_long(browser, serve, monkeypatch):
+    server = serve(points=30)
+    made = server.source.data
+
+    def with_a_pause(name):
+        data = made(name)
+        for each in data["series"][:12]:
+            each["from"], each["to"] = (
+                (datetime.fromisoformat(each[end]) - timedelta(hours=9)).isoformat() for end in ("from", "to")
+            )
+        return data
+
+    monkeypatch.setattr(server.source, "data", with_a_pause)
+    with open_page(browser, server.url) as page:
+        traces = page.evaluate("document.getElementById('reward-plot').data.map((t) => [t.name ?? null, t.y])")
+        chosen = next(y for name, y in traces if name == "chosen")
+        assert chosen.index(None) == 12
+        assert chosen.count(None) == 1
+        band = [y for name, y in traces if name is None][2]
+        assert band.index(None) == 2 * 12
+        area = page.evaluate("document.getElementById('exploration-plot').data[0].y")
+        assert area.index(None) == 2 * 12
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.0, [0, 1]), (0.4, None)])
+def test_rewards_that_are_not_negative_have_an_axis_that_is_not(browser, serve, monkeypatch, value, expected):
+    server = serve(points=6)
+    made = server.source.data
+
+    def with_equal_means(name):
+        data = made(name)
+        for each in data["series"]:
+            each["chosen"] = each["holdout"] = {"n": 9, "mean": value, "low": None, "high": None}
+            each["explored"] = None
+        return data
+
+    monkeypatch.setattr(server.source, "data", with_equal_means)
+    with open_page(browser, server.url) as page:
+        low, high = page.evaluate("document.getElementById('reward-plot').layout.yaxis.range")
+        assert low >= 0
+        assert expected is None or [low, high] == expected
+
+
+@pytest.mark.parametrize(("rewards", "missing", "said"), [(0, 0.0, True), (0, None, False), (10**7, 0.0, False)])
+def test_more_outcomes_than_rewards_are_explained(browser, serve, monkeypatch, rewards, missing, said):
+    server = serve(points=6)
+    made = server.source.data
+    monkeypatch.setattr(server.source, "data", lambda name: {**made(name), "rewards": rewards, "missing": missing})
+    with open_page(browser, server.url) as page:
+        text = page.locator("#model-text").text_content()
+        assert ("when its window closes is learned as 0, as missing says" in text) == said
+
+
+def test_the_quotas_are_as_wide_as_their_card_without_positions(browser, serve, monkeypatch):
+    server = serve()
+    made = server.source.data
+    monkeypatch.setattr(server.source, "data", lambda name: {**made(name), "kind": "campaign", "positions": []})
+    with open_page(browser, server.url) as page:
+        expect(page.locator("#positions")).to_be_hidden()
+        card = page.locator("#quotas figure").bounding_box()
+        drawn = page.locator("#quotas-plot .main-svg").first.bounding_box()
+        assert abs(drawn["width"] - card["width"]) < 2
+        assert card["width"] > 900
+
+
+@pytest.mark.parametrize(
+    ("n", "said"), [(40, ""), (41, " The 40 largest of 41"), (200, " The 40 largest of 200 or more")]
+)
+def test_of_many_groups_the_largest_are_drawn_and_the_text_says_so(browser, serve, monkeypatch, n, said):
+    server = serve()
+    made = server.source.data
+    one = {"column": "grp", "share": 1 / n, "at_least": None, "at_most": 2}
+    quotas = [{**one, "group": f"<i>group</i> number {i} of a catalogue", "n": 500 - i} for i in range(n)]
+    monkeypatch.setattr(server.source, "data", lambda name: {**made(name), "quotas": quotas})
+    with open_page(browser, server.url, viewport={"width": 390, "height": 844}) as page:
+        assert ("largest of" in page.locator("#quotas-text").text_content()) == bool(said)
+        expect(page.locator("#quotas-text")).to_contain_text(said)
+        names = page.evaluate("document.getElementById('quotas-plot').data[0].y")
+        assert names == [f"\u2026{i}\u2026" for i in range(40)][::-1]
+
+
+def test_a_card_beside_a_long_one_is_not_drawn_out(browser, serve, monkeypatch):
+    server = serve()
+    made = server.source.data
+    quotas = bounded(*[(None, 2)] * 40)
+    monkeypatch.setattr(server.source, "data", lambda name: {**made(name), "quotas": quotas})
+    with open_page(browser, server.url) as page:
+        heights = [page.locator(f"#{name}").bounding_box()["height"] for name in ("quotas", "positions")]
+        assert heights[1] < 600 < heights[0]
+
+
+@pytest.mark.parametrize(
+    ("by", "explores", "note", "added", "column"),
+    [
+        ("bonus", "The bonus in the scores explores too", "chosen last", "bonus for what is not known yet", "bonus"),
+        ("draw", "each score is drawn at random", "chosen last", "random draw, to explore", "draw"),
+        ("random", "every score is random", "not by epsilon", "random part, to explore", "random part"),
+    ],
+)
+def test_exploration_is_told_as_the_policy_does_it(browser, serve, monkeypatch, by, explores, note, added, column):
+    server = serve()
+    made = server.source.data
+    monkeypatch.setattr(server.source, "data", lambda name: {**made(name), "explores_by": by})
+    with open_page(browser, server.url) as page:
+        expect(page.locator("#exploration-text")).to_contain_text(explores)
+        expect(tile(page, "Exploration").locator("xpath=following-sibling::span")).to_contain_text(note)
+        expect(page.locator("#decisions-added")).to_have_text(added)
+        page.locator("#decisions-list summary").first.click()
+        expect(page.locator("#decisions-list th[scope=col]").nth(4)).to_have_text(column)
+        said = " ".join(page.locator("#exploration-text, #decisions-text").all_text_contents())
+        assert ("bonus" in said) == (by == "bonus")
+
+
+def test_each_arm_has_its_reason_and_a_bar_as_long_as_its_score(browser, serve, monkeypatch):
+    server = serve()
+    made = server.source.data
+    scores = [(0.3, 0.1), (0.4, -0.2), (0.1, 0.05), (0.2, 0.0)]
+
+    def with_scores(name):
+        data = made(name)
+        decision = next(each for each in data["last_decisions"] if each["share"] == "chosen")
+        decision["chosen"] = [
+            {**arm, "predicted": predicted, "bonus": bonus, "score": predicted + bonus, "share": share}
+            for arm, (predicted, bonus), share in zip(
+                decision["chosen"], scores, ["chosen", "chosen", "chosen", "explored"], strict=False
+            )
+        ]
+        decision["runner_up"] = {"id": "late", "predicted": 0.18, "bonus": 0.0, "score": 0.18}
+        return {**data, "explores_by": "draw", "last_decisions": [decision]}
+
+    monkeypatch.setattr(server.source, "data", with_scores)
+    with open_page(browser, server.url) as page:
+        page.locator("#decisions-list summary").first.click()
+        assert page.locator("#decisions-list td small").all_text_contents() == [
+            "by its score, above the best left out",
+            "by its score, above the best left out",
+            "by the constraint: the best left out scores more",
+            "drawn at random",
+            "left out",
+        ]
+        bars = page.locator("#decisions-list svg").evaluate_all(
+            "(all) => all.map((each) => [...each.children].map((r) => [r.getAttribute('class'), +r.getAttribute('x'), "
+            "+r.getAttribute('width')]))"
+        )
+        unit = 90 / 0.4
+        assert bars[0] == [
+            ["predicted", 0, pytest.approx(0.3 * unit)],
+            ["bonus", pytest.approx(0.3 * unit), pytest.approx(0.1 * unit)],
+        ]
+        assert bars[1] == [
+            ["predicted", 0, pytest.approx(90)],
+            ["taken", pytest.approx(0.2 * unit), pytest.approx(0.2 * unit)],
+        ]
+
+
+def test_the_constant_is_no_change_and_nothing_is_believed_before_anything_is_learned(browser, serve, monkeypatch):
+    server = serve()
+    made = server.source.data
+    with open_page(browser, server.url) as page:
+        expect(page.locator("#coefficients-text")).not_to_contain_text("constant")
+    constant = {"name": "constant", "value": 0.2, "low": 0.1, "high": 0.3}
+
+    def with_constant(name):
+        data = made(name)
+        model = {**data["model"], "n_observations": 5.0 if server.source.version > 42 else 0.0}
+        return {**data, "model": model, "coefficients": [constant, *data["coefficients"]]}
+
+    monkeypatch.setattr(server.source, "data", with_constant)
+    server.source.pass_time()
+    with open_page(browser, server.url) as page:
+        expect(page.locator("#coefficients")).to_be_hidden()
+        server.source.pass_time()
+        expect(page.locator("#coefficients-text")).to_contain_text("constant is not such a change")
+        page.wait_for_selector("#coefficients-plot .scatterlayer .trace")
+
+
+def test_an_empty_service_says_what_to_do_next(browser, serve):
+    example = {"candidates": [{"id": "a", "features": [0.2, 0.1]}]}
+    server = serve(points=0, openapi=json.loads(document("front-page", example)))
+    with open_page(browser, server.url, wait="#next pre") as page:
+        command = shlex.split(page.locator("#next pre").text_content())
+        assert command[:4] == ["curl", "-X", "POST", f"{server.url}/v1/decisions"]
+        assert json.loads(command[command.index("-d") + 1]) == example
+        expect(page.locator("#next a")).to_have_attribute("href", "docs")
+        for name in ("reward", "coefficients", "decisions"):
+            expect(page.locator(f"#{name}")).to_be_hidden()
+        server.source.pass_time()
+        page.wait_for_selector("#reward-plot .scatterlayer .trace")
+        expect(page.locator("#next")).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_on_a_phone_sections_can_be_jumped_to_and_tables_keep_their_first_column(browser, serve, width):
+    with open_page(browser, serve().url, viewport={"width": width, "height": 844}, has_touch=True) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator(".bar").bounding_box()["height"] < 60
+        page.get_by_role("navigation", name="Sections").get_by_role("link", name="Audit").click()
+        expect(page.locator("#audit-title")).to_be_in_viewport()
+        expect(page.get_by_role("navigation", name="Sections")).to_be_in_viewport()
+        page.locator("#reward details summary").click()
+        expect(page.locator("#reward-table th", has_text=re.compile("^to$"))).to_be_hidden()
+        first = page.locator("#reward-table tbody th").first
+        at = first.bounding_box()["x"]
+        page.evaluate("document.querySelector('#reward .scroll').scrollLeft = 200")
+        assert first.bounding_box()["x"] == at
+
+
+def test_a_campaign_without_any_reward_yet_says_so(browser, serve, monkeypatch):
     server = serve(points=0)
+    made = server.source.data
+    monkeypatch.setattr(server.source, "data", lambda name: {**made(name), "decisions": 3})
     with open_page(browser, server.url, wait="#content:not([hidden])") as page:
         expect(page.locator("#reward-text")).to_have_text("No reward has come yet.")
         expect(page.locator("#exploration")).to_be_hidden()
@@ -566,7 +868,9 @@ def test_a_campaign_without_any_reward_yet_says_so(browser, serve):
         (["open"] * 5, "\u2013", "too few outcomes yet"),
         (["ok"] * 4 + ["open"], "Fine", "4 of 5 checked"),
         (["ok"] * 5, "Fine", "nothing to repair"),
-        (["open"] * 3 + ["warning", "problem"], "2", "to look at, below"),
+        (["open"] * 3 + ["warning", "warning"], "2", "to look at, below"),
+        (["open"] * 3 + ["warning", "problem"], "1 problem", "and 1 to look at, below"),
+        (["open"] * 3 + ["problem", "problem"], "2 problems", "see below"),
     ],
 )
 def test_the_audit_is_fine_only_as_far_as_it_was_checked(browser, serve, levels, value, note):

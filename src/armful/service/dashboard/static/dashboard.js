@@ -1,11 +1,12 @@
 // The dashboard: reads which campaigns there are, follows one of them, and shows what comes.
-import { redraw, showLast } from "./charts.js";
+import { forget, redraw } from "./charts.js";
 import { clearDecisions } from "./decisions.js";
-import { byId, element, setText, show } from "./dom.js";
+import { byId, element, setProse, setText, show } from "./dom.js";
 import { detailOf, fetchWithKey } from "./key.js";
 import { Live } from "./live.js";
-import { drawSeries, showAges, showCampaign } from "./sections.js";
-import { duration } from "./words.js";
+import { drawSeries, resetView } from "./overtime.js";
+import { showAges, showCampaign } from "./sections.js";
+import { duration, sentence } from "./words.js";
 
 const OLD = 8; // seconds without a sign of life from which on the page says so
 const state = { data: {}, paused: false, live: null, seen: 0, ahead: 0, connected: false, waiting: null };
@@ -14,7 +15,7 @@ const now = () => Date.now() + state.ahead; // by the server's clock
 const announce = (text) => setText(byId("announcement"), text);
 
 function trouble(text) {
-  setText(byId("trouble"), text);
+  setProse(byId("trouble"), sentence(text));
   show(byId("trouble"), Boolean(text));
 }
 
@@ -22,6 +23,8 @@ function follow(campaign) {
   state.live?.stop();
   Object.assign(state, { data: {}, waiting: null, connected: false });
   clearDecisions();
+  forget();
+  resetView(() => drawSeries(state.data));
   show(byId("content"), false);
   show(byId("waiting"), true);
   state.live = new Live(`dashboard/events?campaign=${encodeURIComponent(campaign)}`, { event: take, down });
@@ -133,10 +136,6 @@ async function startAgain() {
 byId("pause").addEventListener("click", pause);
 byId("theme").value = document.documentElement.dataset.theme ?? "";
 byId("theme").addEventListener("change", (event) => chooseTheme(event.target.value));
-byId("range").addEventListener("change", (event) => {
-  drawSeries(state.data);
-  showLast(Number(event.target.value), state.data.series);
-});
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 window.addEventListener("beforeprint", () => setTheme("light"));
 window.addEventListener("afterprint", () => setTheme(byId("theme").value));

@@ -38,12 +38,12 @@ export function setProse(target, text) {
   target.replaceChildren(...prose(text));
 }
 
-// Columns are [title, isNumber]; rows are lists of texts.
+// Columns are [title, isNumber, class]; rows are lists of texts.
 export function fillTable(table, columns, rows) {
   const titles = columns.map(([title]) => title).join("\n");
   if (table.dataset.titles !== titles) {
     table.dataset.titles = titles;
-    const cells = columns.map(([title, numeric]) => element("th", { scope: "col", class: numeric ? "number" : null }, title));
+    const cells = columns.map(([title, ...looks]) => element("th", { scope: "col", class: classOf(...looks) }, title));
     table.replaceChildren(element("thead", {}, element("tr", {}, ...cells)), element("tbody"));
   }
   const body = table.tBodies[0];
@@ -54,9 +54,10 @@ export function fillTable(table, columns, rows) {
   });
 }
 
+const classOf = (isNumber, more) => [isNumber && "number", more].filter(Boolean).join(" ") || null;
+
 function emptyRow(columns) {
-  return element("tr", {}, ...columns.map(([, numeric], j) =>
-    j === 0 ? element("th", { scope: "row" }) : element("td", { class: numeric ? "number" : null })));
+  return element("tr", {}, ...columns.map(([, ...looks], j) => (j === 0 ? element("th", { scope: "row" }) : element("td", { class: classOf(...looks) }))));
 }
 
 // Children of a list by key: kept where they are, made where they are new, removed where they are gone.

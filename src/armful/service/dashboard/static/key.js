@@ -1,5 +1,6 @@
 // The bearer key: kept for this tab only, asked for when the server wants one.
-import { byId, setText } from "./dom.js";
+import { byId, setProse } from "./dom.js";
+import { sentence } from "./words.js";
 
 const NAME = "armful-key";
 
@@ -50,19 +51,20 @@ function ask(why) {
     const dialog = byId("key-dialog");
     const form = byId("key-form");
     const field = byId("key-field");
-    setText(byId("key-error"), why);
+    setProse(byId("key-error"), sentence(why));
     field.value = "";
     dialog.onclose = () => asking && dialog.showModal(); // there is nothing to see without a key
     form.onsubmit = (event) => {
       event.preventDefault();
       const key = field.value.trim();
       if (!/^[\x21-\x7e]+$/.test(key)) {
-        setText(byId("key-error"), "A key has only letters, digits and signs, without blanks.");
+        setProse(byId("key-error"), "A key has only letters, digits and signs, without blanks.");
         return;
       }
       store(key);
       asking = null;
-      dialog.close();
+      dialog.close(); // gives the focus back to who had it, if anybody had
+      if (document.activeElement === document.body || dialog.contains(document.activeElement)) byId("main").focus({ preventScroll: true });
       resolve();
     };
     if (!dialog.open) dialog.showModal();

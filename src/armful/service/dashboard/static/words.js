@@ -24,6 +24,9 @@ export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 
 const minus = (text) => text.replace("-", "−");
 
+// How many seconds ago a moment was.
+export const age = (iso, now) => (iso ? (now - Date.parse(iso)) / 1000 : null);
+
 // "12 s", "5 min", "3 h", "2 days"
 export function duration(seconds) {
   if (!isNumber(seconds)) return NONE;
@@ -48,3 +51,8 @@ export function local(milliseconds) {
   const at = new Date(milliseconds);
   return new Date(milliseconds - at.getTimezoneOffset() * 60000).toISOString().slice(0, 23);
 }
+
+export const fromLocal = (text) => Date.parse(text.length > 10 ? text.replace(" ", "T") : `${text}T00:00`);
+
+// A sentence that came without a capital.
+export const sentence = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
