@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from armful.campaigns.demo import Demo
-from armful.campaigns.demo._customers import make_world
+from armful.campaigns.demo._customers import make_customers
 from armful.campaigns.demo._orders import DemoShop, day
 
 
 @pytest.fixture(scope="module")
-def world():
-    return make_world(n_customers=20_000, n_weeks=4, seed=3)
+def customers():
+    return make_customers(n_customers=20_000, n_weeks=4, seed=3)
 
 
 def read_rows(path):
@@ -22,32 +22,32 @@ def read_rows(path):
         return list(csv.DictReader(file))
 
 
-def test_the_same_seed_makes_the_same_customers(world):
-    again, other = (make_world(n_customers=20_000, n_weeks=4, seed=seed) for seed in (3, 4))
-    assert again.customers.equals(world.customers)
-    assert np.array_equal(again.responses(2)[0], world.responses(2)[0])
-    assert not other.customers.equals(world.customers)
+def test_the_same_seed_makes_the_same_customers(customers):
+    again, other = (make_customers(n_customers=20_000, n_weeks=4, seed=seed) for seed in (3, 4))
+    assert again.columns.equals(customers.columns)
+    assert np.array_equal(again.responses(2)[0], customers.responses(2)[0])
+    assert not other.columns.equals(customers.columns)
 
 
-def test_customers_have_an_id_each_and_values_that_are_missing(world):
-    assert len(set(world.customers["customer_id"].to_pylist())) == 20_000
+def test_customers_have_an_id_each_and_values_that_are_missing(customers):
+    assert len(set(customers.columns["customer_id"].to_pylist())) == 20_000
     for column in ("age", "income", "days_since_order"):
-        assert 0 < world.customers[column].null_count < 10_000
+        assert 0 < customers.columns[column].null_count < 10_000
 
 
-def test_customers_buy_as_often_as_their_probability_says(world):
+def test_customers_buy_as_often_as_their_probability_says(customers):
     """False alarms: within five standard errors in each of 10 groups, less than 1e-5."""
-    buys, _ = world.responses(2)
-    probability = world.probability(2)
+    buys, _ = customers.responses(2)
+    probability = customers.probability(2)
     for part in np.array_split(np.argsort(probability), 10):
         expected, variance = probability[part].sum(), (probability[part] * (1 - probability[part])).sum()
         assert abs(buys[part].sum() - expected) < 5 * np.sqrt(variance) + 1
 
 
-def test_orders_come_in_the_week_of_their_date_late_ones_included(world, tmp_path):
-    shop, ids = DemoShop(world), world.customers["customer_id"].to_pylist()
+def test_orders_come_in_the_week_of_their_date_late_ones_included(customers, tmp_path):
+    shop, ids = DemoShop(customers), customers.columns["customer_id"].to_pylist()
     shop.contact(1, ids[:15_000])
-    buys, days = world.responses(1)
+    buys, days = customers.responses(1)
     for week in (1, 2, 3):
         shop.write_week(week, tmp_path / f"{week}.csv")
         rows = read_rows(tmp_path / f"{week}.csv")
@@ -59,8 +59,8 @@ def test_orders_come_in_the_week_of_their_date_late_ones_included(world, tmp_pat
         assert firsts.isdisjoint(set(ids[:15_000]) - due), "nobody else who was contacted"
 
 
-def test_a_later_file_repeats_some_orders_and_corrects_others(world, tmp_path):
-    shop, ids = DemoShop(world), world.customers["customer_id"].to_pylist()
+def test_a_later_file_repeats_some_orders_and_corrects_others(customers, tmp_path):
+    shop, ids = DemoShop(customers), customers.columns["customer_id"].to_pylist()
     shop.contact(1, ids)
     shop.write_week(1, tmp_path / "1.csv")
     shop.write_week(2, tmp_path / "2.csv")

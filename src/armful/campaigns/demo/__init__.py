@@ -14,7 +14,7 @@ import pyarrow.csv
 
 from armful.campaigns._results import Result
 from armful.campaigns.campaign import Campaign
-from armful.campaigns.demo._customers import DemoWorld, make_world
+from armful.campaigns.demo._customers import DemoCustomers, make_customers
 from armful.campaigns.demo._orders import DemoShop, day
 from armful.campaigns.demo._settings import edited
 from armful.campaigns.init import init_campaign
@@ -93,12 +93,12 @@ class Demo:
         self.report = self.campaign / "report.html"
 
     @cached_property
-    def _world(self) -> DemoWorld:
-        return make_world(self._n_customers, self.n_rounds, self._seed)
+    def _people(self) -> DemoCustomers:
+        return make_customers(self._n_customers, self.n_rounds, self._seed)
 
     @cached_property
     def _shop(self) -> DemoShop:
-        return DemoShop(self._world)
+        return DemoShop(self._people)
 
     def steps(self) -> Iterator[DemoStep]:
         """Yield the commands in their order; each must be run before the next is asked for.
@@ -145,10 +145,10 @@ class Demo:
 
     def weeks(self) -> list[DemoWeek]:
         """Return how good the choices of each week were in truth."""
-        index = {id: i for i, id in enumerate(self._world.customers["customer_id"].to_pylist())}
+        index = {id: i for i, id in enumerate(self._people.columns["customer_id"].to_pylist())}
         weeks = []
         for week in range(1, self.n_rounds + 1):
-            probability = self._world.probability(week)
+            probability = self._people.probability(week)
             people = read_list(list_path(self.campaign, week))
             means = {
                 share: float(np.mean([probability[index[id]] for id, its in people if its == share]))
@@ -176,7 +176,7 @@ class Demo:
 
     def _write_customers(self) -> None:
         plain = pa.csv.WriteOptions(quoting_style="none")  # no value holds a comma
-        pa.csv.write_csv(self._world.customers, self.customers, plain)
+        pa.csv.write_csv(self._people.columns, self.customers, plain)
 
     def _edit_settings(self) -> list[str]:
         """Change the settings as a user would with an editor, and return the lines that were written."""

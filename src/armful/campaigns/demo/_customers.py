@@ -18,12 +18,12 @@ TODAY = np.datetime64("2026-01-05")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DemoWorld:
+class DemoCustomers:
     """Customers and their probability of buying when they are contacted; n customers, T weeks.
 
     Attributes
     ----------
-    customers : pyarrow.Table
+    columns : pyarrow.Table
         What the campaign sees of them, with the column `customer_id`.
     log_odds : ndarray, shape (n,)
         Of buying in an ordinary first week.
@@ -34,7 +34,7 @@ class DemoWorld:
     seed : int
     """
 
-    customers: pa.Table
+    columns: pa.Table
     log_odds: FloatArray
     drift: FloatArray
     shocks: FloatArray
@@ -54,7 +54,7 @@ class DemoWorld:
         return buys, rng.geometric(0.25, len(buys))
 
 
-def make_world(n_customers: int, n_weeks: int, seed: int) -> DemoWorld:
+def make_customers(n_customers: int, n_weeks: int, seed: int) -> DemoCustomers:
     """Return customers whose response depends on several columns, on pairs of them and on what no column shows."""
     rng = np.random.default_rng(seed)
     region, channel, tier = (_draw(rng, shares, n_customers) for shares in (REGIONS, CHANNELS, TIERS))
@@ -99,8 +99,8 @@ def make_world(n_customers: int, n_weeks: int, seed: int) -> DemoWorld:
         "newsletter": np.where(newsletter, "yes", "no"),
         "interests": [" ".join(word for word, like in zip(INTERESTS, row, strict=True) if like) for row in likes],
     }
-    return DemoWorld(
-        customers=pa.table(columns),
+    return DemoCustomers(
+        columns=pa.table(columns),
         log_odds=log_odds,
         drift=0.05 * (channel == "web") - 0.04 * (channel == "app"),
         shocks=rng.normal(0.0, 0.2, n_weeks),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from armful.campaigns.demo._customers import DemoWorld
+from armful.campaigns.demo._customers import DemoCustomers
 
 START = date(2026, 1, 5)
 REPEATED, RETURNED, NOT_CONTACTED = 0.05, 0.03, 0.15
@@ -20,11 +20,11 @@ Order = tuple[str, date, int]
 
 
 class DemoShop:
-    """What the customers of a world order, week by week."""
+    """What customers order, week by week."""
 
-    def __init__(self, world: DemoWorld) -> None:
-        self._world = world
-        self._ids: NDArray[np.str_] = world.customers["customer_id"].to_numpy().astype(str)
+    def __init__(self, customers: DemoCustomers) -> None:
+        self._people = customers
+        self._ids: NDArray[np.str_] = customers.columns["customer_id"].to_numpy().astype(str)
         self._index = {id_: index for index, id_ in enumerate(self._ids.tolist())}
         self._contacted: set[str] = set()
         self._orders: list[Order] = []
@@ -32,7 +32,7 @@ class DemoShop:
 
     def contact(self, week: int, ids: Sequence[str]) -> None:
         """Contact customers at the beginning of a week, counted from 1."""
-        buys, days = self._world.responses(week)
+        buys, days = self._people.responses(week)
         for id_ in ids:
             index = self._index[id_]
             if buys[index]:
@@ -41,7 +41,7 @@ class DemoShop:
 
     def write_week(self, week: int, path: Path) -> int:
         """Write the orders of a week as they are exported at its end, and return the number of rows."""
-        rng = np.random.default_rng([self._world.seed, week, 1])
+        rng = np.random.default_rng([self._people.seed, week, 1])
         new = [order for order in self._orders if day(week) < order[1] <= day(week + 1)]
         fate = rng.random(len(self._previous))
         again = [order for order, u in zip(self._previous, fate, strict=True) if u < REPEATED]
