@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from armful.ledger import Ledger
-from armful.service import keys
+from armful.service import keys, serving
 from tests.cli.campaigns import Terminal
 
+NAME = socket.gethostname()
 SETTINGS = """
 name = "autumn"
 id = "item"
@@ -101,6 +102,11 @@ def test_keys_without_a_command_name_the_help(armful):
     assert refused(armful, "key") == "Missing command; try armful key --help"
 
 
+def test_the_help_of_keys_does_not_promise_that_the_dashboard_needs_one(armful):
+    said = " ".join(armful("key", "create", "--help").stdout.split())
+    assert "service answers requests with a key only. The dashboard can still be read without one" in said
+
+
 def test_a_key_that_is_not_there_is_not_repeated(armful):
     _, secret, _ = keys.new_key()
     assert secret not in refused(armful, "key", "revoke", "autumn", secret)
@@ -125,6 +131,24 @@ def test_everybody_is_not_served_without_a_key(armful, folder):
     made = armful.works("key", "create", "autumn", "--role", "read", "--json").json
     armful.works("key", "revoke", "autumn", made["id"])
     assert refused(armful, "serve", "autumn", "--port", "0", "--host", "0.0.0.0").startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("http://0.0.0.0:8000", f"http://localhost:8000, and for other machines at the name of this one, {NAME}"),
+        ("http://[::]:8000", f"http://localhost:8000, and for other machines at the name of this one, {NAME}"),
+    ],
+)
+def test_the_address_that_is_printed_can_be_opened(armful, monkeypatch, url, expected):
+    def serve(*_, when_ready, **__):
+        when_ready(serving.Running(url=url, processes={}))
+        return 0
+
+    monkeypatch.setattr(serving, "serve", serve)
+    assert armful.works("serve", "autumn").stdout == f"autumn is served at {expected}; Ctrl-C ends it\n"
+    assert armful.works("serve", "autumn", "--json").json["url"] == expected.partition(",")[0]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The commands of the decision service: they translate options. The work is done by `armful.service`."""
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,9 @@ from armful.cli._failing import needs, stopped
 if TYPE_CHECKING:
     from armful.ledger import Ledger
     from armful.service.serving import Running
+
+EVERYWHERE = ("http://0.0.0.0", "http://[::]")
+"""How the address begins of a service that was bound to all addresses of the machine."""
 
 key = typer.Typer(help="Make, list and revoke the keys of a decision service.")
 
@@ -48,7 +52,7 @@ def serve(
         )
 
         def tell(running: "Running") -> None:
-            tell_address(running, f"{_shown(name)} is served at {running.url}; Ctrl-C ends it", as_json)
+            tell_address(running, f"{_shown(name)} is served at {_where(running.url)}; Ctrl-C ends it", as_json)
 
         return serve_campaign(name, host=host, port=port, workers=workers, options=how, when_ready=tell)
 
@@ -111,9 +115,10 @@ def create_key(
 ) -> None:
     """Make a key and print it, once: only a hash of it is kept.
 
-    A service whose campaign has keys answers nobody without one. Keys for
-    software that decides, that reports rewards and that reads need not be
-    the same.
+    Once a campaign has a key, its service answers requests with a key only.
+    The dashboard can still be read without one on the machine that serves.
+    Keys for software that decides, that reports rewards and that reads need
+    not be the same.
 
     Example: armful key create autumn --role decide --role reward --label shop
     """
@@ -213,9 +218,26 @@ def tell_address(running: "Running", sentence: str, as_json: bool) -> None:
     from armful.cli._campaign_output import print_json  # noqa: PLC0415
 
     if as_json:
-        print_json({"url": running.url, "pid": os.getpid(), "processes": running.processes})
+        print_json({"url": openable(running.url), "pid": os.getpid(), "processes": running.processes})
     else:
         typer.echo(sentence)
+
+
+def openable(url: str) -> str:
+    """Return an address that a browser on this machine can open: that of "all addresses" is none.
+
+    Examples
+    --------
+    >>> openable("http://0.0.0.0:8000"), openable("http://[::]:8000"), openable("http://10.0.0.7:8000")
+    ('http://localhost:8000', 'http://localhost:8000', 'http://10.0.0.7:8000')
+    """
+    return next((url.replace(host, "http://localhost", 1) for host in EVERYWHERE if url.startswith(f"{host}:")), url)
+
+
+def _where(url: str) -> str:
+    """Return an address for a sentence, with what other machines use where the service has all addresses."""
+    here = openable(url)
+    return here if here == url else f"{here}, and for other machines at the name of this one, {socket.gethostname()}"
 
 
 def _shown(name: str) -> str:
