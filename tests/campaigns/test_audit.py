@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,8 +9,8 @@ from armful import C2UCB, CappedC2UCB, CombLinTS
 from armful.campaigns.audit import Finding, audit
 from armful.campaigns.audit import _data as _audit_data
 from armful.campaigns.audit._data import gather
-from armful.campaigns.audit._model import check_shocks
 from armful.campaigns.audit._scores import WithinRounds, chance, critical
+from armful.campaigns.audit._shocks import check_shocks
 from armful.campaigns.audit._words import CAMPAIGN
 from armful.campaigns.settings import LearningSettings
 from tests.campaigns.made_rounds import World, made_policy, made_settings, opened, play
@@ -73,9 +74,11 @@ def test_a_cap_below_the_mean_rewards_is_found(world):
     assert "`cap = " in finding.repair
 
 
-def test_a_policy_without_a_cap_has_none_to_contradict(world):
+def test_what_a_policy_does_not_have_is_no_finding(world):
     policy = C2UCB(n_features=len(world.names), seed=0)
-    assert found(world, play(world, policy), policy)["cap"].level == "fine"
+    assert NAMES[1:] == list(found(world, play(world, policy), policy))
+    policy = CombLinTS(n_features=len(world.names), seed=0)
+    assert [name for name in NAMES if name not in ("cap", "radius")] == list(found(world, play(world, policy), policy))
 
 
 def with_shocks(world, size):
@@ -93,6 +96,61 @@ def test_noise_that_a_round_has_in_common_is_found_and_the_setting_repairs_it():
     assert 0.2 < shock < 1.0  # 0.2^2 * 6 / 5 / 0.3^2 = 0.53
     repaired = replace(made_settings(), learning=LearningSettings(shock=shock))
     assert found(world, records, policy, repaired)["shocks"].level == "fine"
+
+
+def test_a_small_shock_that_many_outcomes_show_is_nothing_to_look_at():
+    """Without a shock 1.25^2 times the variance is estimated of 100 rounds once in 3,000 times; p = 1 is "shown"."""
+    world = World(np.random.default_rng(1), kind="normal")
+    policy = made_policy(world)
+    evidence = gather(play(world, policy, rounds=100, k=100, holdout=20), len(world.names))
+    finding = check_shocks(evidence, made_settings(), CAMPAIGN, 1.0)
+    assert finding.level == "fine"
+    assert re.match(r"The mean outcome of a round is 1(\.[012]\d*)? times as uncertain as", finding.sentence)
+    assert finding.sentence.index("which changes little") < finding.sentence.index("the means of 100 rounds differ")
+
+
+@pytest.mark.parametrize(("level", "side"), [(4.0, "higher"), (-4.0, "lower")])
+def test_features_without_a_constant_need_one(level, side):
+    world = World(np.random.default_rng(1), kind="normal")
+    policy = made_policy(world, cap=10.0)
+    rng = np.random.default_rng(2)
+
+    def without_constant(t, people, X, rewards):
+        return (rng.normal(size=X.shape) / 3).astype(np.float32)
+
+    records = play(world, policy, features=without_constant, changed=lambda t, people, mean: mean + level)
+    finding = found(world, records, policy)["shocks"]
+    assert finding.level == "problem"
+    assert re.search(f"are all {side} than predicted, by [34].* to [34]", finding.sentence)
+    assert finding.repair == "Add a constant: a feature that has the same value for all people, such as 1."
+
+
+def test_the_consequence_of_a_shock_comes_first():
+    world = World(np.random.default_rng(1), kind="normal")
+    policy = made_policy(world)
+    finding = found(world, play(world, policy, **with_shocks(world, 0.2)), policy)["shocks"]
+    assert re.match(r"The mean outcome of a round is \d\d?(\.\d+)? times as uncertain as the model", finding.sentence)
+
+
+def test_outcomes_that_never_came_are_not_called_fine(world):
+    """Where `missing` is 0 they are known to be 0 when the window closes."""
+    policy = made_policy(world)
+    records = [
+        replace(record, rewards=np.zeros(record.ids.size), came=np.zeros(record.ids.size, dtype=bool))
+        for record in play(world, policy)
+    ]
+    findings = found(world, records, policy)
+    assert not any(each.checked for each in findings.values())
+    assert "none has come" in findings["shape"].sentence
+
+
+def test_without_a_group_to_look_at_straight_lines_are_not_checked(world):
+    policy = made_policy(world)
+    constant = np.ones((1, len(world.names)), dtype=np.float32) / 4
+    records = play(world, policy, features=lambda t, people, X, rewards: np.repeat(constant, len(X), axis=0))
+    findings = found(world, records, policy)
+    assert not findings["shape"].checked
+    assert not findings["drift"].checked
 
 
 def test_shocks_alone_are_taken_neither_for_drift_nor_for_another_shape():
@@ -164,11 +222,6 @@ def test_a_radius_that_is_much_too_large_is_found_where_it_makes_the_policy_expl
     finding = found(world, play(world, policy), policy)["radius"]
     assert finding.level == "look"
     assert "exploration" in finding.sentence
-
-
-def test_thompson_sampling_has_no_radius_to_check(world):
-    policy = CombLinTS(n_features=len(world.names), seed=0)
-    assert "no bonus" in found(world, play(world, policy), policy)["radius"].sentence
 
 
 def late_if_nothing(rewards):
@@ -344,4 +397,4 @@ def test_critical_values_and_chances_agree():
 
 def test_a_policy_of_another_kind_can_be_audited(world):
     policy = CappedC2UCB(n_features=len(world.names), norm=1.0, seed=0)
-    assert found(world, play(world, policy), policy)["cap"].level == "fine"
+    assert found(world, play(world, policy), policy)["radius"].level == "fine"

@@ -8,7 +8,7 @@ import pytest
 
 from armful.campaigns import audit
 
-MODULES = ("__init__.py", "_model.py", "_rewards.py")
+MODULES = ("__init__.py", "_model.py", "_rewards.py", "_shocks.py")
 
 
 def texts(path):

@@ -8,6 +8,7 @@ from scipy.stats import t as student
 from armful.campaigns._records import RoundRecord
 from armful.campaigns.holdout import share_of
 from armful.campaigns.lift import LiftData, describe_pool, estimate_lift, lift_data, lift_path
+from armful.campaigns.lift._words import unit_of
 from tests.campaigns.made_lift import MadeCampaign
 
 FIELDS = ("per_contact", "low", "high", "anytime_low", "anytime_high", "relative", "relative_low", "relative_high")
@@ -267,6 +268,22 @@ def test_the_sentence_says_the_lift_its_interval_and_what_the_holdout_cost():
     assert sentence(60, 100) == "-40 % (95 % CI -56 .. -20); the holdout brought about 40 visits more"
     assert sentence(1000, 1001, n=2000).startswith("0 % (95 % CI -6 .. 6), which may be chance")
     assert sentence(19_100, 19_000, n=20_000) == ("+0.53 % (95 % CI 0.09 .. 0.97); the holdout cost about 100 visits")
+
+
+@pytest.mark.parametrize(
+    ("reward", "expected"),
+    [
+        ("visits", "visits"),
+        ("bought", "purchases"),
+        ("click", "clicks"),
+        ("revenue", "in revenue"),
+        ("order_value", "in 'order_value'"),
+        ("loss", "in 'loss'"),
+    ],
+)
+def test_the_sentence_names_the_reward_by_its_column(reward, expected):
+    assert sentence(200, 100, unit=unit_of(reward)).endswith(f"; the holdout cost about 100 {expected}")
+    assert sentence(60, 100, unit=unit_of(reward)).endswith(f"; the holdout brought about 40 {expected} more")
 
 
 def test_rewards_that_are_rare_in_the_holdout_are_noted():

@@ -168,7 +168,7 @@ def test_calibration_counts_a_person_once_where_all_rewards_are_the_same(campaig
 
 
 def test_the_lift_is_that_of_the_closed_rounds(campaign, data):
-    assert data.lift == estimate_lift(lift_data(campaign.records), unit=f"of {data.reward!r}")
+    assert data.lift == estimate_lift(lift_data(campaign.records), unit="purchases")
     assert data.lifts[-1].per_contact == data.lift.per_contact
     assert data.lift_rounds == (1, 2, 3, 4)
 
@@ -490,6 +490,11 @@ def test_the_audit_is_fine_only_as_far_as_it_was_checked(data, findings, value, 
     texts = Page(document(replace(data, findings=tuple(findings)), "plotly")).texts
     at = texts.index("audit")
     assert texts[at : at + 3] == ["audit", value, note]
+
+
+def test_the_sentence_on_top_of_a_report_ends_with_a_full_stop(data):
+    texts = [each.replace("\u00a0", " ") for each in Page(document(data, "plotly")).texts]
+    assert f"{data.lift.sentence}." in texts
 
 
 def test_a_campaign_without_outcomes_has_a_report(campaign):

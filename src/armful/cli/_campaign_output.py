@@ -19,6 +19,7 @@ from armful.campaigns._results import Result
 from armful.campaigns._results import as_json as jsonable
 from armful.campaigns.init import InitResult
 from armful.campaigns.lift import Lift
+from armful.campaigns.lift._words import ended
 from armful.campaigns.planning._records import PlanResult
 from armful.campaigns.settings import ServiceSettings
 from armful.campaigns.settings._toml_text import without_password
@@ -122,7 +123,7 @@ def _(plan: PlanResult) -> None:
 
 @summary.register
 def _(reported: Reported) -> None:
-    typer.echo(f"against the holdout: {reported.lift.sentence}")
+    typer.echo(f"against the holdout: {ended(reported.lift.sentence)}")
     summary(reported.report)
 
 

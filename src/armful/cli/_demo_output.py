@@ -10,6 +10,7 @@ import typer
 
 from armful.campaigns import Learned, Round
 from armful.campaigns.demo import Demo
+from armful.campaigns.lift._words import ended
 from armful.cli._campaign_output import print_json, summary
 from armful.cli._printing import draw, number, percent, printable, rounds
 
@@ -32,7 +33,7 @@ def run_demo(folder: Path, *, seed: int, as_json: bool, **sizes: int) -> None:
         print_json({"folder": folder, "report": demo.report, "lift": lift.to_dict(), "weeks": weeks})
         return
     _tell_truth(demo)
-    typer.echo(f"\nDid it work, against the holdout? {lift.sentence}")
+    typer.echo(f"\nDid it work, against the holdout? {ended(lift.sentence)}")
     typer.echo(f"The report: {printable(str(demo.report))}")
 
 

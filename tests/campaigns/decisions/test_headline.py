@@ -7,7 +7,8 @@ from armful.campaigns import Lift
 from armful.campaigns.decisions._counts import COLUMNS
 from armful.campaigns.decisions.summary import headline
 
-TOTALS = {"decisions": 10.0}
+TOTALS = {"decisions": 10.0, "open": 0.0, "came": 4.0}
+KNOWN = {"decisions": 83.0, "came": 8.0, "chosen_n": 40.0, "chosen_sum": 8.0, "chosen_sizes": 40.0}
 SURE, LIKELY, OPEN = (0.1, 0.3, 0.05, 0.35), (0.1, 0.3, -0.05, 0.45), (-0.1, 0.3, -0.2, 0.4)
 
 
@@ -30,14 +31,14 @@ def made_lift(interval, relative, sign=1):
 @pytest.mark.parametrize(
     ("lift", "expected"),
     [
-        (made_lift(SURE, 1.46), "Chosen sets earn 146 % more than the random ones of the holdout."),
-        (made_lift(SURE, 0.0042), "Chosen sets earn 0.42 % more than the random ones of the holdout."),
-        (made_lift(SURE, None), "Chosen sets earn more than the random ones of the holdout."),
-        (made_lift(LIKELY, 1.46), "Chosen sets probably earn more than the random ones of the holdout."),
-        (made_lift(OPEN, 0.5), "Chosen sets cannot be told yet from the random ones of the holdout."),
-        (made_lift(LIKELY, -0.5, -1), "Chosen sets probably earn less than the random ones of the holdout."),
-        (made_lift(SURE, -0.5, -1), "Chosen sets earn less than the random ones of the holdout."),
-        (Lift(sentence="too few to tell", level=0.95), "too few to tell"),
+        (made_lift(SURE, 1.46), "Chosen sets earn 146 % more than random ones."),
+        (made_lift(SURE, 0.0042), "Chosen sets earn 0.42 % more than random ones."),
+        (made_lift(SURE, None), "Chosen sets earn more than random ones."),
+        (made_lift(LIKELY, 1.46), "Chosen sets probably earn more than random ones."),
+        (made_lift(OPEN, 0.5), "Too early to say whether chosen sets do better than random ones."),
+        (made_lift(LIKELY, -0.5, -1), "Chosen sets probably earn less than random ones."),
+        (made_lift(SURE, -0.5, -1), "Chosen sets earn less than random ones."),
+        (Lift(sentence="too few to tell", level=0.95), "too few to tell."),
     ],
 )
 def test_the_headline_says_what_the_intervals_allow(lift, expected):
@@ -47,12 +48,14 @@ def test_the_headline_says_what_the_intervals_allow(lift, expected):
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
-        ({}, "nothing has been decided yet"),
-        ({"decisions": 83.0}, "no window for rewards has closed yet"),
-        (
-            {"decisions": 83.0, "chosen_n": 40.0, "chosen_sum": 8.0, "chosen_sizes": 40.0},
-            "0.2 click for each arm that was chosen, without a holdout to compare with",
-        ),
+        ({}, "Nothing has been decided yet."),
+        ({"decisions": 83.0, "open": 83.0}, "No window for rewards has closed yet."),
+        ({"decisions": 508.0, "open": 1.0}, "No reward has come for 507 decisions whose window has closed."),
+        ({"decisions": 2.0, "open": 1.0}, "No reward has come for 1 decision whose window has closed."),
+        ({"decisions": 83.0, "came": 5.0}, "No reward of an arm that the policy chose is known yet."),
+        ({**KNOWN, "holdout_n": 1.0}, "Each chosen arm earned 0.2 clicks on average."),
+        (KNOWN, "Each chosen arm earned 0.2 clicks on average; there is no holdout to compare with."),
+        ({**KNOWN, "chosen_sum": 7e7, "holdout_n": 1.0}, "Each chosen arm earned 1,750,000 clicks on average."),
     ],
 )
 def test_without_a_lift_the_headline_has_no_count_that_the_page_has_newer(known, expected):

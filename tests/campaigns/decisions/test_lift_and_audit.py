@@ -8,10 +8,11 @@ import pytest
 
 from armful.campaigns.decisions import DecisionFold, _audit, _counts, _lift, _segments, fold
 from armful.campaigns.decisions._lift import decision_lift
-from armful.campaigns.decisions.summary import policy_of
+from armful.campaigns.decisions._series import totals_of
+from armful.campaigns.decisions.summary import headline, policy_of
 from armful.campaigns.lift import LiftData, estimate_lift
 from armful.ledger import NewRewards
-from tests.campaigns.decisions.made import NOON, D, decision, made_settings, opened
+from tests.campaigns.decisions.made import NOON, D, decision, made_settings, opened, reward
 
 LATER = NOON + timedelta(hours=1)
 
@@ -116,7 +117,40 @@ def test_what_to_do_about_drift_is_in_decisions(tmp_path, small_segments):
     findings = {each.name: each for each in _audit.audit_decisions(folded, policy_of(folded), LATER)}
     discount = float(re.search("discount = ([0-9.]+)`", findings["drift"].repair)[1])
     assert discount ** (n / 2) == pytest.approx(np.exp(-1), rel=0.05)
+
+
+def test_what_to_do_about_blocks_that_are_good_or_bad_is_a_column_that_says_when(tmp_path, small_segments):
+    """Rewards have noise of 0.1 and rise and fall by 0.5 in turn, so all but certainly it is found."""
+    settings, n = made_settings(), 200
+    rng, ledger = np.random.default_rng(0), opened(tmp_path, settings)
+    ledger.add_decisions([decision(rng, NOON + timedelta(seconds=i), ids=[0, 1, 2]) for i in range(n)])
+    rewards = np.repeat(0.5 * (-1.0) ** (np.arange(n) // 20), 3) + 0.1 * rng.standard_normal(3 * n)
+    rows = [(i // 3 + 1, f"arm {i % 3}", value) for i, value in enumerate(rewards.tolist())]
+    ledger.add_reward_requests([NewRewards(rewards=rows, received_at=NOON, strict=True)])
+    folded = DecisionFold(ledger, settings, D)
+    folded.update(LATER)
+    findings = {each.name: each for each in _audit.audit_decisions(folded, policy_of(folded), LATER)}
     assert "`shock` is for those of one decision" in findings["shocks"].repair
+    assert {each["title"] for each in _audit.as_json(list(findings.values()))} >= {"Good and bad times", "Late rewards"}
+
+
+@pytest.mark.parametrize(("n", "level"), [(99, None), (100, "look")])
+def test_a_service_to_which_no_reward_comes_is_warned(tmp_path, small_segments, n, level):
+    settings = made_settings()
+    ledger = opened(tmp_path, settings)
+    rng = np.random.default_rng(0)
+    ledger.add_decisions([decision(rng, NOON, ids=[0, 1, 2]) for _ in range(n)])
+    ledger.add_decisions([decision(rng, LATER, ids=[0, 1, 2]) for _ in range(7)])  # their windows are open
+    folded = DecisionFold(ledger, settings, D)
+    folded.update(LATER)
+    totals = totals_of(folded.in_order())
+    found = _audit.silence(totals)
+    assert [each.level for each in found] == ([] if level is None else [level])
+    assert headline(totals, None, "click") == f"No reward has come for {n} decisions whose window has closed."
+    assert not any(each.checked for each in _audit.audit_decisions(folded, policy_of(folded), LATER))
+    reward(ledger, 5, "arm 1", 0.0, LATER)
+    folded.update(LATER)
+    assert _audit.silence(totals_of(folded.in_order())) == []
 
 
 def sentences(findings):

@@ -40,7 +40,7 @@ def test_status_and_policy_of_a_served_campaign(folder):
     with opened(folder) as campaign:
         empty = campaign.status()
         assert isinstance(empty, ServiceStatus)
-        assert (empty.decisions, empty.sentence) == (0, "nothing has been decided yet")
+        assert (empty.decisions, empty.sentence) == (0, "Nothing has been decided yet.")
         assert empty.notes == ["no model has been published yet: `armful serve` does that"]
         fill(campaign)
         status = campaign.status()
@@ -138,7 +138,7 @@ def test_before_the_features_are_frozen_nothing_has_been_decided(tmp_path):
     (tmp_path / "campaign.toml").write_text(text, encoding="utf-8")
     with opened(tmp_path) as campaign:
         status = campaign.status()
-        assert (status.decisions, status.sentence) == (0, "nothing has been decided yet")
+        assert (status.decisions, status.sentence) == (0, "Nothing has been decided yet.")
         assert status.notes == ["no model has been published yet: `armful serve` does that"]
         assert list(campaign.records()) == []
         assert campaign.forget("nobody").n_people == 0

@@ -204,7 +204,7 @@ def summary_of(ledger, settings, now=NOON + timedelta(hours=1)):
 def test_the_summary_of_nothing(tmp_path):
     settings = made_settings()
     found = summary_of(opened(tmp_path, settings), settings)
-    assert found["sentence"] == "nothing has been decided yet"
+    assert found["sentence"] == "Nothing has been decided yet."
     assert (found["decisions"], found["series"], found["lift"], found["positions"]) == (0, [], None, [])
 
 
@@ -236,7 +236,7 @@ def test_the_summary_counts_what_is_in_the_ledger(tmp_path):
     assert first["from"] == NOON.isoformat()
     assert first["to"] == (NOON + timedelta(seconds=63)).isoformat()
     assert {(each["group"], each["n"]) for each in found["quotas"]} == {("a", 400), ("b", 200)}
-    assert found["positions"][1]["mean"] == pytest.approx(rewards[:, 1].mean())
+    assert found["positions"] == []
     assert sorted(each["name"] for each in found["coefficients"]) == ["x1", "x2", "x3", "x4"]
     assert found["model"]["n_observations"] == 600
     assert len(found["audit"]) == 7
@@ -244,6 +244,10 @@ def test_the_summary_counts_what_is_in_the_ledger(tmp_path):
     resumed = DecisionFold(ledger, settings, D)
     assert not resumed.update(NOON + timedelta(hours=1))
     assert totals_of(resumed.in_order())["came"] == 600
+    weighted = made_settings(service="positions = [1.0, 0.5, 0.5]")
+    positions = summary_of(ledger, weighted)["positions"]
+    assert [each["weight"] for each in positions] == [1.0, 0.5, 0.5]
+    assert positions[1]["mean"] == pytest.approx(rewards[:, 1].mean())
 
 
 @pytest.mark.parametrize("learn", ["at once", "when the window closes"])

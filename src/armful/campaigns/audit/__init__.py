@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from armful.campaigns._records import RoundRecord
 from armful.campaigns.audit._data import Evidence, gather
 from armful.campaigns.audit._finding import Finding, not_checked
-from armful.campaigns.audit._model import check_drift, check_shape, check_shocks
+from armful.campaigns.audit._model import check_drift, check_shape
 from armful.campaigns.audit._rewards import check_cap, check_delays, check_leakage, check_radius
 from armful.campaigns.audit._scores import WithinRounds
+from armful.campaigns.audit._shocks import check_shocks
 from armful.campaigns.audit._words import CAMPAIGN, Words
 from armful.campaigns.settings import Settings
 from armful.policies import Policy
@@ -19,6 +20,8 @@ FALSE_ALARMS = 0.01
 
 FEWEST_ROWS = 100
 """Known outcomes from which on features are looked at, and four for each feature."""
+
+NONE_CAME = "This needs outcomes, and none has come: all that are known are what `missing` says."
 
 
 def audit(
@@ -47,6 +50,7 @@ def audit(
         One for each of: `cap`, a cap that outcomes contradict; `shocks`, noise that a round has in common; `drift`,
         effects that change over time; `shape`, effects that are no straight lines; `radius`, a bonus that does not fit
         the errors; `delays`, outcomes whose delay depends on their value; `leakage`, a column that explains everything.
+        None for what the policy does not have: a cap, or a bonus.
 
     Raises
     ------
@@ -67,7 +71,7 @@ def findings(
     enough = rows.n >= max(FEWEST_ROWS, 4 * len(names))
     few = f"needs {max(FEWEST_ROWS, 4 * len(names))} known outcomes of closed {words.rounds}, {rows.n} are there"
     model = WithinRounds.fit(rows) if enough else None
-    return [
+    found = [
         check_cap(rows, policy, words, each),
         check_shocks(evidence, settings, words, each),
         not_checked("drift", f"Whether effects change over time {few}.")
@@ -82,3 +86,7 @@ def findings(
         else check_delays(rows, model, settings, words, each),
         check_leakage(rows, names, words),
     ]
+    made = [finding for finding in found if finding is not None]
+    if evidence.n and not evidence.n_came:
+        return [not_checked(finding.name, NONE_CAME) for finding in made]
+    return made

@@ -53,7 +53,7 @@ class Evidence:
 
     gram `(d, d)`, moment `(d,)`: sums of `x x'` and `x r` over all known outcomes. squares: the sum of `r^2`.
     sizes `(T,)`, centres `(T, d)`: the known outcomes of each closed round, and the sum of their features.
-    exploring: the share of exploration in the last closed round.
+    exploring: the share of exploration in the last closed round. n_came: how many of the outcomes came.
     """
 
     rows: Rows
@@ -64,6 +64,7 @@ class Evidence:
     sizes: IntArray
     centres: FloatArray
     exploring: float
+    n_came: int
 
     @property
     def n(self) -> int:
@@ -85,7 +86,7 @@ def gather(records: Iterable[RoundRecord], n_features: int) -> Evidence:
     """Return the evidence in the closed rounds; it reads them once, and keeps at most `MOST_ROWS` rows."""
     gram, moment, squares = np.zeros((n_features, n_features)), np.zeros(n_features), 0.0
     sizes, centres, parts = list[int](), list[FloatArray](), list[Rows]()
-    share, exploring = 1.0, math.nan
+    share, exploring, n_came = 1.0, math.nan, 0
     for period, record in enumerate(record for record in records if record.closed):
         known = known_rows(record)
         centre = np.zeros(n_features)
@@ -96,6 +97,7 @@ def gather(records: Iterable[RoundRecord], n_features: int) -> Evidence:
             squares += float(r @ r)
             centre += X.sum(axis=0)
         exploring = record.exploring
+        n_came += int(record.came[known].sum())
         sizes.append(known.size)
         centres.append(centre)
         person = uniforms(record.ids[known], "audit")
@@ -112,6 +114,7 @@ def gather(records: Iterable[RoundRecord], n_features: int) -> Evidence:
         sizes=np.array(sizes, dtype=np.int64),
         centres=np.reshape(centres, (len(sizes), n_features)),
         exploring=exploring,
+        n_came=n_came,
     )
 
 

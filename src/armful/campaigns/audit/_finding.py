@@ -15,7 +15,8 @@ class Finding(Result):
     Attributes
     ----------
     name : str
-        What was checked: `cap`, `shocks`, `drift`, `shape`, `radius`, `delays` or `leakage`.
+        What was checked: `cap`, `shocks`, `drift`, `shape`, `radius`, `delays` or `leakage`; `silence` for a service to
+        which no reward has come.
     level : {"fine", "look", "problem"}
         Whether there is nothing to do, something to look at, or something to repair.
     sentence : str

@@ -1,11 +1,10 @@
-"""Checks of the model: shocks shared by a round, drift, and whether straight lines fit."""
+"""Checks of the model: drift, and whether straight lines fit."""
 
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import chdtrc
 
-from armful.campaigns.audit._data import Evidence, Rows, blocks, known_rows, pseudo_inverse
+from armful.campaigns.audit._data import Evidence, Rows
 from armful.campaigns.audit._finding import Finding, Level, fine, not_checked, number, percent, quoted, signed
 from armful.campaigns.audit._groups import has_two_values, parts_of
 from armful.campaigns.audit._scores import WithinRounds, critical
@@ -13,15 +12,8 @@ from armful.campaigns.audit._words import Words
 from armful.campaigns.features import CONSTANT
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray
-from armful.theory import estimate_shock
-
-FEWEST_IN_A_ROUND = 20
-"""Known outcomes from which on a round counts for shocks."""
 
 FEWEST_IN_A_BIN = 50
-
-LARGE_SHOCK = 5.0
-"""Times by which a shock inflates the variance of a round's mean, from which on it is a problem."""
 
 LARGE_GAIN = 0.1
 """What one more column would explain, as a fraction of what the model explains, from which on it is a problem."""
@@ -30,76 +22,6 @@ PREDICTIONS = ""
 """The name of the predictions among the features."""
 
 COLUMNS_AT_ONCE = 16
-
-
-def check_shocks(evidence: Evidence, settings: Settings, words: Words, false_alarms: float) -> Finding:
-    """Return whether the outcomes of a round move together: the mean residuals of rounds against noise."""
-    large = np.flatnonzero(evidence.sizes >= FEWEST_IN_A_ROUND)
-    if large.size < 2 or evidence.n < 2 * len(evidence.moment):
-        return not_checked(
-            "shocks",
-            f"Whether {words.periods} have noise in common needs two that are closed, with at least "
-            f"{FEWEST_IN_A_ROUND} known outcomes each, and twice as many outcomes as features.",
-        )
-    residuals, variances, squares = _residuals(evidence)
-    sizes, scores = evidence.sizes[large], np.array([residuals[t].sum() for t in large.tolist()])
-    centres = evidence.centres[large]
-    shares = pseudo_inverse(evidence.gram) @ centres.T
-    covariance = np.diag(variances[large] * sizes) + shares.T @ squares @ shares
-    cross = (variances[large][:, None] * centres) @ shares
-    covariance -= cross + cross.T
-    values, vectors = np.linalg.eigh(covariance)
-    kept = values > 1e-6 * values[-1]
-    statistic = float(((vectors[:, kept].T @ scores) ** 2 / values[kept]).sum())
-    if not kept.any() or float(chdtrc(int(kept.sum()), statistic)) > false_alarms:
-        return fine(
-            "shocks",
-            f"The mean outcomes of {large.size} {words.periods} differ from what the model says no more than chance "
-            "makes them.",
-        )
-    shock = estimate_shock([residuals[t] for t in large.tolist()])
-    inflated = 1 + shock * float(sizes.mean())
-    means = scores / sizes
-    what = (
-        f"The mean outcomes of {large.size} {words.periods} differ from what the model says by "
-        f"{signed(float(means.min()))} to {signed(float(means.max()))}, more than chance makes them: the shared noise "
-        f"of a {words.period} has {number(shock)} times the variance of {words.person}'s own."
-    )
-    if settings.learning.shock >= shock / 3:
-        return fine("shocks", f"{what} The setting `shock = {number(settings.learning.shock)}` allows for it.")
-    return Finding(
-        name="shocks",
-        level="problem" if inflated >= LARGE_SHOCK else "look",
-        sentence=what,
-        consequence="The model is too sure of itself: the mean of a "
-        f"{words.period} is {number(inflated**0.5)} times as uncertain as it takes it to be. Differences between "
-        f"chosen and holdout within a {words.period}, and so the lift, are not affected.",
-        repair=f"Set `shock = {number(shock)}` under `[learning]`.",
-    )
-
-
-def _residuals(evidence: Evidence) -> tuple[list[FloatArray], FloatArray, FloatArray]:
-    """Return residuals by round, the variance of each round's, and the sum of `variance x x'` over all rows.
-
-    The variance of a round is at least that of all rounds: of rare rewards a small round may show none by chance.
-    """
-    theta, common = evidence.theta, evidence.variance
-    residuals, variances, squares = list[FloatArray](), list[float](), np.zeros_like(evidence.gram)
-    for record in evidence.records:
-        if not record.closed:
-            continue
-        known = known_rows(record)
-        of_round = record.rewards[known].copy()
-        gram = np.zeros_like(evidence.gram)
-        for begin, rows in zip(range(0, known.size, 1 << 14), blocks(known), strict=True):
-            X = record.features[rows].astype(np.float64)
-            of_round[begin : begin + rows.size] -= X @ theta
-            gram += X.T @ X
-        variance = max(float((of_round**2).mean()) if known.size else 0.0, common)
-        residuals.append(of_round)
-        variances.append(variance)
-        squares += variance * gram
-    return residuals, np.array(variances), squares
 
 
 def check_drift(
@@ -113,6 +35,8 @@ def check_drift(
     Z = model.X * time[:, None]
     added = [model.test(Z[:, begin : begin + COLUMNS_AT_ONCE]) for begin in range(0, Z.shape[1], COLUMNS_AT_ONCE)]
     z, looks = np.concatenate([each.z for each in added]), sum(each.n_usable for each in added)
+    if not looks:
+        return not_checked("drift", "Whether effects change over time needs a feature with several values.")
     worst = int(np.abs(z).argmax())
     if abs(z[worst]) <= critical(false_alarms, looks):
         return fine(
@@ -152,6 +76,12 @@ def check_shape(model: WithinRounds, rows: Rows, names: list[str], words: Words,
         if abs(added.z[j]) > abs(z):
             z, gain, name, part = float(added.z[j]), float(added.gain[j]), of_feature, parts[j]
             residual = float(model.residuals @ bins[:, j] / bins[:, j].sum())
+    if not looks:
+        return not_checked(
+            "shape",
+            f"Whether straight lines fit needs groups of {FEWEST_IN_A_BIN} {words.people} that differ in a number, or "
+            "in their predictions.",
+        )
     if abs(z) <= critical(false_alarms, looks):
         return fine(
             "shape",

@@ -33,11 +33,11 @@ SEPARATES = 0.98
 FEWEST_ALIKE = 30
 
 
-def check_cap(rows: Rows, policy: Policy, words: Words, false_alarms: float) -> Finding:
-    """Return whether a group of people by their prediction has a mean reward above the cap."""
+def check_cap(rows: Rows, policy: Policy, words: Words, false_alarms: float) -> Finding | None:
+    """Return whether a group of people by their prediction has a mean reward above the cap; None without a cap."""
     cap = getattr(policy, "cap", None)
     if cap is None:
-        return fine("cap", f"{type(policy).__name__} was given no cap, so there is none to contradict.")
+        return None
     if rows.n < FEWEST:
         return not_checked("cap", f"Whether the cap holds needs {FEWEST} known outcomes, {rows.n} are there.")
     groups = np.array_split(np.argsort(rows.predicted, kind="stable"), min(N_GROUPS, rows.n // FEWEST))
@@ -76,16 +76,16 @@ def _rounded_up(value: float) -> float:
     return math.ceil(value / scale) * scale
 
 
-def check_radius(evidence: Evidence, policy: Policy, words: Words) -> Finding:
-    """Return whether the bonus fits the errors of the predictions, which are known in hindsight."""
+def check_radius(evidence: Evidence, policy: Policy, words: Words) -> Finding | None:
+    """Return whether the bonus fits the errors of the predictions, known in hindsight; None of a policy without one."""
     rows = evidence.rows
     some = rows.chosen & rows.learned & (rows.bonus > 0)
     if policy.is_thompson or not hasattr(policy, "radius"):
-        return fine("radius", f"{type(policy).__name__} has no bonus that is a number of widths.")
+        return None
     if some.sum() < FEWEST or evidence.n < 2 * len(evidence.moment):
         return not_checked(
             "radius",
-            f"Whether the radius fits needs {FEWEST} known outcomes of {words.people} chosen after the model had "
+            f"Whether enough is tried out needs {FEWEST} known outcomes of {words.people} chosen after the model had "
             f"learned, {int(some.sum())} are there.",
         )
     X, bonus = rows.X[some], math.sqrt(float((rows.bonus[some] ** 2).mean()))
@@ -94,13 +94,14 @@ def check_radius(evidence: Evidence, policy: Policy, words: Words) -> Finding:
     error, largest_error = math.sqrt(in_hindsight), math.sqrt(in_hindsight + 9 * doubt)
     spread = float((rows.X @ evidence.theta).std())
     what = (
-        f"The predictions were off by {number(error)} (root mean square, in hindsight); the bonus was {number(bonus)}"
+        f"In hindsight the predictions were off by {number(error)} (root mean square); the bonus for what is not known "
+        f"was {number(bonus)}"
     )
     if error > TOO_SMALL * bonus and error > NEGLIGIBLE_ERROR * spread:
         return Finding(
             name="radius",
             level="problem" if error > FAR_TOO_SMALL * bonus else "look",
-            sentence=f"{what}: too little for what it was to make up for.",
+            sentence=f"{what}, {number(error / bonus)} times too little to make up for that.",
             consequence="The policy is too sure of its first impressions, and may never find out which "
             f"{words.people} it misjudged.",
             repair='Set `radius = "pointwise"` and `noise = "auto"` under `[policy]`; '

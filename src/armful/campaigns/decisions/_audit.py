@@ -1,5 +1,6 @@
 """The audit of decisions: segments serve as its rounds."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 
 from armful.campaigns._records import RoundRecord
 from armful.campaigns.audit import Finding, audit
-from armful.campaigns.audit._words import Words
+from armful.campaigns.audit._words import Words, title
 from armful.campaigns.decisions._rows import DecisionRows, microseconds
 from armful.campaigns.decisions._segments import SIZE
 from armful.campaigns.decisions.fold import DecisionFold
@@ -19,30 +20,24 @@ from armful.scan._threads import blas_at_one_thread
 MOST_SEGMENTS = 12
 """Segments that are looked at, spread over all that are closed: some 6,000 decisions."""
 
+ENOUGH_TO_WARN = 100
+"""Closed decisions without any reward from which on a warning is given: of decisions of which one in twenty earns
+something, so many earn nothing once in 170 times."""
+
 WORDS = Words(
     rounds="decisions",
     period=f"block of {SIZE} decisions",
     periods=f"blocks of {SIZE} decisions",
+    times="times",
     person="an arm",
     people="arms",
     contact="decision",
+    outcomes="rewards",
+    set_shock=f"The rewards of some {SIZE} decisions rise and fall together, and `shock` is for those of one decision: "
+    "give the model a column that says what changes, such as the hour, in `service.context`.",
 )
 LEVELS = {"fine": "ok", "look": "warning", "problem": "problem"}
-TITLES = {
-    "cap": "The cap",
-    "shocks": "Noise in common",
-    "drift": "Effects that change",
-    "shape": "Straight lines",
-    "radius": "The radius",
-    "delays": "Late rewards",
-    "leakage": "Columns that know too much",
-}
-_REPAIRS = {
-    "shocks": "The rewards of some {size} decisions rise and fall together, and `shock` is for those of one decision: "
-    "give the model a column that says what changes, such as the hour, in `service.context`.",
-    "drift": "Set `discount = {discount}` under `[learning]`: a decision then counts that fraction of the next one.",
-}
-"""What to do about findings on segments."""
+_DISCOUNT = "Set `discount = {discount}` under `[learning]`: a decision then counts that fraction of the next one."
 
 
 @blas_at_one_thread()
@@ -56,12 +51,33 @@ def audit_decisions(fold: DecisionFold, policy: Policy, now: datetime) -> list[F
     return [_for_decisions(finding, SIZE * len(closed)) for finding in findings]
 
 
+def silence(totals: Mapping[str, float]) -> list[Finding]:
+    """Return a finding if no reward has come though many windows have closed, from the counts of all decisions."""
+    closed = int(totals["decisions"] - totals["open"])
+    if totals["came"] or closed < ENOUGH_TO_WARN:
+        return []
+    return [
+        Finding(
+            name="silence",
+            level="look",
+            sentence=none_came(closed),
+            consequence="Nothing can be learned without rewards.",
+            repair="See whether your program sends them to `POST /v1/rewards`, and what the service answers.",
+        )
+    ]
+
+
+def none_came(n: int) -> str:
+    """Return that no reward has come for so many decisions."""
+    return f"No reward has come for {n:,} decision{'s' * (n > 1)} whose window has closed."
+
+
 def _for_decisions(finding: Finding, n: int) -> Finding:
-    """Return a finding on segments with what to do about it: the settings are those of single decisions, n of them."""
-    if finding.name not in _REPAIRS or not finding.repair:
+    """Return a finding on segments with what to do about it: a discount is for single decisions, n of them."""
+    if finding.name != "drift" or not finding.repair:
         return finding
     digits = 1 + len(str(n))
-    return replace(finding, repair=_REPAIRS[finding.name].format(size=SIZE, discount=f"{1 - 2 / n:.{digits}f}"))
+    return replace(finding, repair=_DISCOUNT.format(discount=f"{1 - 2 / n:.{digits}f}"))
 
 
 def as_record(fold: DecisionFold, index: int, now: datetime) -> RoundRecord:
@@ -100,7 +116,7 @@ def as_json(findings: list[Finding]) -> list[dict[str, Any]]:
     return [
         {
             "level": LEVELS[finding.level] if finding.checked else "open",
-            "title": TITLES.get(finding.name, finding.name),
+            "title": title(finding.name, WORDS),
             "sentence": f"{finding.sentence} {finding.consequence}".strip(),
             "remedy": finding.repair,
         }

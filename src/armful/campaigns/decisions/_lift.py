@@ -23,7 +23,7 @@ def decision_lift(segments: Iterable[Segment], unit: str) -> Lift | None:
     segments : iterable of Segment
         The first decisions first.
     unit : str
-        What rewards are called, in the plural.
+        What stands after a number of rewards, as `unit_of` returns it.
     """
     lifts = list(lifts_of_moments(_moments(segments), level=LEVEL, adjust=False, unit=unit, per="arm"))
     return lifts[-1] if lifts else None

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from armful.campaigns._believed import coefficients
 from armful.campaigns._results import ServiceStatus
+from armful.campaigns.decisions._audit import silence
 from armful.campaigns.decisions._lift import decision_lift
 from armful.campaigns.decisions._series import totals_of
 from armful.campaigns.decisions.fold import DecisionFold
@@ -16,6 +17,7 @@ from armful.campaigns.decisions.summary import (
     published_interval,
     suggested_interval,
 )
+from armful.campaigns.lift._words import ended, unit_of
 from armful.campaigns.rounds._standing import learning_notes
 from armful.campaigns.settings import ServiceSettings, Settings
 from armful.ledger import ModelInfo
@@ -30,13 +32,19 @@ def decision_status(fold: DecisionFold, now: datetime) -> ServiceStatus:
     """Return where a campaign stands, from a fold that is up to date."""
     settings, segments = fold.settings, fold.in_order()
     totals, policy = totals_of(segments), policy_of(fold)
-    lift = decision_lift(segments, "rewards")
+    reward = settings.outcomes.reward
+    lift = decision_lift(segments, unit_of(reward))
     published = fold.ledger.newest_model(state=False)
     every = (None if published is None else published_interval(published[2])) or interval(fold)
     suggested = suggested_interval(fold, policy)
     models = fold.ledger.models()
     newest = models[-1] if models else None
-    notes = [*_model_notes(newest, every, now), *learning_notes(settings), *cadence_notes(every, suggested)]
+    notes = [
+        *_model_notes(newest, every, now),
+        *(f"{each.consequence} {each.repair}" for each in silence(totals)),
+        *learning_notes(settings),
+        *cadence_notes(every, suggested),
+    ]
     return ServiceStatus(
         name=settings.name,
         rounds=[],
@@ -44,7 +52,7 @@ def decision_status(fold: DecisionFold, now: datetime) -> ServiceStatus:
         outstanding=int(totals["outstanding"]),
         coefficients=coefficients(policy, fold.names, ready=bool(settings.features.ready)),
         notes=notes,
-        sentence=headline(totals, lift, settings.outcomes.reward) if lift is None else lift.sentence,
+        sentence=headline(totals, lift, reward) if lift is None else ended(lift.sentence),
         decisions=int(totals["decisions"]),
         rewards=int(totals["came"]),
         model_version=0 if newest is None else newest.version,

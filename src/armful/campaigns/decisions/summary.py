@@ -11,12 +11,14 @@ from armful import theory
 from armful.campaigns._believed import coefficients
 from armful.campaigns._results import as_json
 from armful.campaigns.audit import Finding
+from armful.campaigns.audit._finding import number
 from armful.campaigns.decisions import _audit, _series
 from armful.campaigns.decisions._counts import COLUMNS
 from armful.campaigns.decisions._groups import MOST_RECENT
 from armful.campaigns.decisions._lift import decision_lift
 from armful.campaigns.decisions.fold import DecisionFold
 from armful.campaigns.lift import Lift
+from armful.campaigns.lift._words import ended, unit_of
 from armful.campaigns.rounds._standing import learning_notes
 from armful.campaigns.settings import ServiceSettings
 from armful.campaigns.settings._quotas import bound_of
@@ -31,7 +33,7 @@ MUCH_TOO_LONG = 2.0
 """The interval between updates is called too long if it is so many times what `theory.cadence` suggests: that is an
 order without its constant."""
 
-NOTHING_YET = "nothing has been decided yet"
+NOTHING_YET = "Nothing has been decided yet."
 UNITS = ((3600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -53,7 +55,7 @@ def summary(
     """
     segments, settings = fold.in_order(), fold.settings
     totals, reward = _series.totals_of(segments), settings.outcomes.reward
-    lift = decision_lift(segments, "rewards")
+    lift = decision_lift(segments, unit_of(reward))
     policy = policy_of(fold)
     every, suggested = interval(fold, update_every), suggested_interval(fold, policy)
     return as_json(  # type: ignore[no-any-return]
@@ -83,14 +85,14 @@ def summary(
                 "high": lift.high,
                 "certainty": lift.certainty,
                 "relative": lift.relative,
-                "sentence": lift.sentence,
+                "sentence": ended(lift.sentence),
             },
             "coefficients": [
                 each.to_dict() for each in coefficients(policy, fold.names, ready=bool(settings.features.ready))
             ],
             "quotas": _quotas(fold),
             "positions": _positions(fold),
-            "audit": _audit.as_json(findings),
+            "audit": _audit.as_json([*_audit.silence(totals), *findings]),
             "notes": [*learning_notes(settings), *cadence_notes(every, suggested)],
         }
     )
@@ -154,13 +156,18 @@ def headline(totals: dict[str, float], lift: Lift | None, reward: str) -> str:
     """Return the state of the campaign in one sentence: how it compares with the holdout, if that is known."""
     if not totals["decisions"]:
         return NOTHING_YET
+    closed = int(totals["decisions"] - totals["open"])
+    if not closed:
+        return "No window for rewards has closed yet."
+    if not totals["came"]:
+        return _audit.none_came(closed)
     if lift is not None:
-        return lift.headline("Chosen sets", "the random ones of the holdout")
+        return ended(lift.headline("Chosen sets", "random ones"))
     mean = _series.mean_of(totals, "chosen")
-    if mean is None:
-        return "no window for rewards has closed yet"
-    held = "" if totals["holdout_n"] else ", without a holdout to compare with"
-    return f"{mean['mean']:.3g} {reward} for each arm that was chosen{held}"
+    if mean is None or mean["mean"] is None:
+        return "No reward of an arm that the policy chose is known yet."
+    held = "" if totals["holdout_n"] else "; there is no holdout to compare with"
+    return f"Each chosen arm earned {number(mean['mean'])} {unit_of(reward)} on average{held}."
 
 
 def _quotas(fold: DecisionFold) -> list[dict[str, Any]]:
@@ -186,6 +193,9 @@ def _quotas(fold: DecisionFold) -> list[dict[str, Any]]:
 
 
 def _positions(fold: DecisionFold) -> list[dict[str, Any]]:
+    """Return how often each place is looked at; nothing if that is neither set nor estimated yet."""
+    if not fold.weights.size:
+        return []
     places = fold.places
     weights = fold.weights_at(np.arange(len(places)))
     rows = zip(weights.tolist(), places[:, 0].tolist(), places[:, 1].tolist(), strict=True)

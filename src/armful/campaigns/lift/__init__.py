@@ -100,7 +100,7 @@ class Lift:
         if self.per_contact is None:
             return self.sentence
         if self.certainty == "open":
-            return f"{chosen} cannot be told yet from {others}."
+            return f"Too early to say whether {chosen[:1].lower()}{chosen[1:]} do better than {others}."
         probably = "" if self.certainty == "sure" else "probably "
         if self.per_contact < 0:
             return f"{chosen} {probably}earn less than {others}."
@@ -126,7 +126,7 @@ def estimate_lift(
     adjust : bool, default True
         Whether to adjust for who happened to be drawn, where `data` has controls.
     unit : str, default "rewards"
-        What rewards are called in the sentence, in the plural.
+        What stands after a number of rewards in the sentence, such as "visits" or "in revenue".
     against : {"holdout", "no-contact"}, default "holdout"
         What the sentence is about: the lift over the holdout, or the effect of being contacted.
 
@@ -163,7 +163,7 @@ def lift_path(data: LiftData, *, level: float = 0.95, adjust: bool = True, unit:
     adjust : bool, default True
         Whether to adjust for who happened to be drawn, where `data` has controls.
     unit : str, default "rewards"
-        What rewards are called in the sentences.
+        What stands after a number of rewards in the sentences.
 
     Returns
     -------

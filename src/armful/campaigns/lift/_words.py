@@ -12,9 +12,55 @@ FEWEST_REWARDS = 10
 Interval = tuple[float | None, float | None, float | None]
 
 
+COUNTED = {
+    "booked": "bookings",
+    "bought": "purchases",
+    "clicked": "clicks",
+    "converted": "conversions",
+    "downloaded": "downloads",
+    "opened": "openings",
+    "ordered": "orders",
+    "purchased": "purchases",
+    "sold": "sales",
+    "subscribed": "subscriptions",
+    "viewed": "views",
+    "visited": "visits",
+}
+"""What columns count that are named for what somebody did; others may be named for one of these nouns."""
+
+AMOUNTS = {"income", "margin", "profit", "revenue", "spend", "turnover"}
+"""Columns that are no counts, and whose name reads as a word."""
+
+
 def unit_of(reward: str) -> str:
-    """Return what a number of rewards is called, by the name of their column: `visits`, or `of 'bought'`."""
-    return reward if reward.isalpha() and reward.endswith("s") else f"of {reward!r}"
+    """Return what stands after a number of rewards, by the name of their column.
+
+    Examples
+    --------
+    >>> unit_of("visits"), unit_of("click"), unit_of("bought")
+    ('visits', 'clicks', 'purchases')
+    >>> unit_of("revenue"), unit_of("order_value")
+    ('in revenue', "in 'order_value'")
+    """
+    name = reward.lower()
+    if name in COUNTED:
+        return COUNTED[name]
+    if f"{name}s" in COUNTED.values():
+        return f"{name}s"
+    if name in AMOUNTS:
+        return f"in {name}"
+    return reward if reward.isalpha() and name.endswith("s") and not name.endswith("ss") else f"in {reward!r}"
+
+
+def ended(text: str) -> str:
+    """Return a text with a full stop, for where it stands as a sentence by itself.
+
+    Examples
+    --------
+    >>> ended("+12 % (95 % CI 4 .. 21)"), ended("No lift can be given yet.")
+    ('+12 % (95 % CI 4 .. 21).', 'No lift can be given yet.')
+    """
+    return text if text.endswith(".") else f"{text}."
 
 
 def in_words(

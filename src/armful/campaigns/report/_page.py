@@ -8,6 +8,8 @@ from html import escape
 from pathlib import Path
 
 from armful.campaigns.audit._finding import Finding, percent
+from armful.campaigns.audit._words import CAMPAIGN, title
+from armful.campaigns.lift._words import ended
 from armful.campaigns.report._data import ReportData
 from armful.campaigns.report._section import NONE, Drawn, Section, Table, counted, known
 from armful.campaigns.report._sections import sections
@@ -27,15 +29,7 @@ NUMBER_AND_UNIT = re.compile(r"(?<=[0-9]) %")
 
 LEVELS = {"fine": ("✓", "fine"), "look": ("!", "look"), "problem": ("✕", "problem"), "open": (NONE, "not yet")}
 ORDER = ["problem", "look", "fine", "open"]
-CHECKS = {
-    "cap": "The cap",
-    "shocks": "Good and bad rounds",
-    "drift": "Effects that change",
-    "shape": "Straight lines",
-    "radius": "How much is tried out",
-    "delays": "Late outcomes",
-    "leakage": "Columns that know too much",
-}
+CHECKS = {name: title(name, CAMPAIGN) for name in ("cap", "shocks", "drift", "shape", "radius", "delays", "leakage")}
 
 
 def document(data: ReportData, plotly: str) -> str:
@@ -95,7 +89,7 @@ def verdict(data: ReportData) -> str:
 
 
 def _header(data: ReportData) -> str:
-    sentence = data.lift.sentence[:1].upper() + data.lift.sentence[1:]
+    sentence = ended(data.lift.sentence[:1].upper() + data.lift.sentence[1:])
     tiles = "".join(
         f"<div><dt>{escape(title)}</dt><dd><strong>{_text(value)}</strong><span>{escape(note)}</span></dd></div>"
         for title, value, note in _tiles(data)
