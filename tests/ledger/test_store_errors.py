@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from sqlalchemy.engine import make_url
 
 from armful.errors import LedgerError
 from armful.ledger import Ledger, _postgresql, _room, _sqlite
+from armful.testing._made_decisions import made_decision
 from armful.testing._made_rounds import NOON, add, everything, made_arms
 from tests.postgresql import own_schema
 
@@ -336,6 +338,24 @@ def test_another_program_cannot_switch_the_log_off_while_the_ledger_is_open(ledg
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             other.execute("PRAGMA journal_mode = DELETE")
         assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_file_that_is_taken_away_is_written_no_more(ledger, file, tmp_path, is_replaced):
+    """What is written to a removed file is gone when the last program that has it open ends."""
+    before, away = everything(ledger), tmp_path / "away"
+    file.rename(away)
+    if is_replaced:
+        shutil.copy(away, file)
+    with refused("was removed or replaced while it was open: nothing was changed"):
+        add(ledger, arms("ann"), 2)
+    with refused("was removed or replaced"):
+        ledger.add_group([made_decision(np.random.default_rng(0))])
+    with refused("was removed or replaced"):
+        ledger.last_number()
+    away.replace(file)
+    assert everything(ledger) == before
+    add(ledger, arms("ann"), 2)
 
 
 def test_a_closed_ledger_opens_its_file_again(ledger):

@@ -169,6 +169,8 @@ def test_logs_are_json_without_bodies_and_keys(folder, caplog):
     with caplog.at_level(logging.INFO, "armful"), serving(folder) as service:
         service.post("/v1/decisions", request_of(features(), unit=unit), headers={"X-Request-ID": "one"})
         service.get("/v1/status?key=hidden", headers={"Authorization": f"Bearer {secret}", "X-Request-ID": "two"})
+        service.get(f"/v1/decisions/{secret}", headers={"X-Request-ID": secret})
+        service.get(f"/{secret}/rewards", headers={"X-Request-ID": f"of-{secret}"})
     lines = [JsonFormatter().format(record) for record in caplog.records]
     requests = {line["request_id"]: line for line in map(json.loads, lines) if line["message"] == "request"}
     assert (requests["one"]["method"], requests["one"]["path"], requests["one"]["status"]) == (

@@ -234,7 +234,34 @@ def test_what_is_no_candidate_is_refused(call):
     with pytest.raises(ValueError, match="withdraw is a list of ids, got the text 'abc'"):
         call(Service(), "put_arms", {}, withdraw="abc")
     with pytest.raises(TypeError, match="JSON has texts, numbers, lists and mappings, got object"):
-        call(Service(), "decide", [object()])
+        call(Service(), "decide", [{"id": "a", "columns": object()}])
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("decide", ({b"a": [1.0]},)),
+        ("decide", ([b"a"],)),
+        ("put_arms", ({b"a": [1.0]},)),
+        ("put_arms", ([b"a"],)),
+        ("reward", ("17", {b"a": 1.0})),
+        ("rewards", ([("17", b"a", 1.0)],)),
+    ],
+)
+def test_an_id_that_is_no_text_is_refused(call, method, arguments):
+    """JSON would have bytes as another text."""
+    with pytest.raises(ValueError, match="the id of an arm is a text, got b'a'"):
+        call(Service(), method, *arguments)
+
+
+def test_rewards_that_are_no_tuples_of_three_are_refused(call):
+    with pytest.raises(ValueError, match="rewards are tuples of a decision, an id and a number"):
+        call(Service(), "rewards", [("17", "a")])
+
+
+@pytest.mark.parametrize("kind", [armful.Client, armful.AsyncClient])
+def test_an_address_is_shown_without_its_password(kind):
+    assert repr(kind("https://me:secret@service/at")) == f"{kind.__name__}('https://service/at')"
 
 
 def test_arms_are_withdrawn_without_others_to_register(call):

@@ -268,6 +268,22 @@ def test_quotas_exclusions_and_requirements_of_a_request(taught):
     assert stored.groups["region"].tolist() == [groups[int(name[1:])] for name in stored.ids]
 
 
+def test_candidates_without_the_column_of_a_quota_are_told_of(tmp_path):
+    folder = make_campaign(tmp_path / "autumn", 'features.leave_out = ["region"]\n')
+    request = request_of(features(4)) | {"constraint": {"quotas": [{"column": "region", "at_most": 1}]}}
+    with serving(folder) as service:
+        (note, _) = reversed(service.post("/v1/decisions", request).json()["notes"])
+        assert note == "4 of 4 candidates have no 'region': for quotas they are the group '(none)'"
+        for candidate, region in zip(request["candidates"], ["north", None, "south", "west"], strict=True):
+            candidate["columns"] = {"region": region}
+        assert service.post("/v1/decisions", request).json()["notes"] == [
+            "1 of 4 candidates have no 'region': for quotas they are the group '(none)'"
+        ]
+        assert service.get("/v1/decisions/2").json()["notes"] == [
+            "1 of 4 candidates have no 'region': for quotas they are the group '(none)'"
+        ]
+
+
 def test_columns_and_context_are_encoded_by_the_recipe(tmp_path):
     rows = [f"{i},{20 + 3 * i},{'red' if i % 2 else 'blue'},{'DE' if i % 3 else 'FR'}" for i in range(20)]
     folder = make_campaign(

@@ -1,5 +1,6 @@
 """Registered arms: every process knows what the ledger keeps, and encodes it as if it came with the request."""
 
+import logging
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -193,18 +194,30 @@ def test_candidates_that_cannot_be_used_are_named(ledger, encoder, wanted, sente
 
 
 def test_without_arms_there_are_no_candidates(ledger, encoder):
-    with pytest.raises(ValueError, match="there are no candidates: no arm is registered, and the request has none"):
+    with pytest.raises(ValueError, match="there are no candidates: the request has none, and no arm is registered"):
         Registry(ledger, encoder).candidates(None, PT)
 
 
-def test_arms_that_later_settings_cannot_use_are_left_out_and_explained(ledger, encoder):
+def test_without_arms_that_can_be_used_it_is_said_why(ledger, encoder):
+    ledger.put_arms([("c", b"from a later armful")])
+    sentence = "the request has none, and 1 registered arms cannot be candidates; arm 'c' cannot be read"
+    with pytest.raises(ValueError, match=sentence):
+        Registry(ledger, encoder).candidates(None, PT)
+
+
+def test_arms_that_later_settings_cannot_use_are_left_out_and_explained(ledger, encoder, caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("armful"), "propagate", True)  # where caplog looks
     put(ledger, Registry(ledger, encoder), [arm("a"), arm("b", region="north")])
     ledger.put_arms([("c", b"from a later armful")])
     settings = parse_settings(COLUMNS, None)
     narrower = replace(settings, features=replace(settings.features, leave_out=()))
     registry = Registry(ledger, Encoder.of(narrower, encoder.recipe))
     assert list(registry.candidates(None, PT).ids) == ["a"]
-    assert sorted(registry.unusable) == ["b", "c"]
+    sentence = registry.unusable
+    assert sentence.startswith("2 registered arms cannot be candidates; arm ")
+    assert caplog.messages == [sentence]
+    assert not registry.refresh()
+    assert caplog.messages == [sentence]
     with pytest.raises(
         ValueError, match=r"arm 'b' is registered, and cannot be used any more: .* column 'region' is not"
     ):
@@ -212,5 +225,5 @@ def test_arms_that_later_settings_cannot_use_are_left_out_and_explained(ledger, 
     with pytest.raises(ValueError, match="arm 'c' cannot be read: another version of armful registered it"):
         registry.candidates(["c"], PT)
     put(ledger, registry, [arm("b")], ["c"])
-    assert registry.unusable == {}
+    assert registry.unusable is None
     assert sorted(registry.candidates(None, PT).ids) == ["a", "b"]

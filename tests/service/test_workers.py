@@ -36,6 +36,26 @@ def test_arms_can_be_chosen_by_every_worker_as_soon_as_they_are_registered(worke
     assert other.post("/v1/decisions", request_).status_code == 200
 
 
+def test_arms_can_be_chosen_though_another_request_has_just_read_them(workers, monkeypatch):
+    one, other = workers
+    assert one.request("PUT", "/v1/arms", json={"arms": ARMS}).status_code == 200
+    refresh = other.worker.candidates.refresh
+    monkeypatch.setattr(other.worker.candidates, "refresh", lambda: refresh() and refresh())
+    assert other.post("/v1/decisions", {"candidates": ["a"]}).status_code == 200
+
+
+def test_arms_that_settings_cannot_use_are_told_of(folder):
+    arms = [{**ARMS[0], "columns": {"genre": "drama"}}]
+    with serving(folder) as service:
+        assert service.request("PUT", "/v1/arms", json={"arms": arms}).status_code == 200
+        assert service.get("/v1/status").json()["notes"] == []
+    make_campaign(folder, "")
+    with serving(folder) as service:
+        (note,) = service.get("/v1/status").json()["notes"]
+        assert "1 registered arms cannot be candidates; arm 'a'" in note
+        assert note in service.post("/v1/decisions", {}).json()["detail"]
+
+
 def test_arms_can_be_withdrawn_at_every_worker(workers):
     one, other = workers
     one.request("PUT", "/v1/arms", json={"arms": ARMS})

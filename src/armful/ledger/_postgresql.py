@@ -1,12 +1,13 @@
 """A ledger in a PostgreSQL database, through psycopg 3."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, RootTransaction, Table, create_engine, text
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
 
 from armful.errors import LedgerError
 from armful.ledger._engine import LOCK_SECONDS, Store
@@ -125,14 +126,18 @@ class PostgresqlStore(Store):
 
     @contextmanager
     def updater_lock(self, campaign_id: int) -> Iterator[bool]:
-        """Take an advisory lock, which ends with its connection."""
-        query = text("SELECT pg_try_advisory_lock(hashtextextended(current_schema() || ' ' || :campaign, :seed))")
+        """Take an advisory lock, which ends with its connection at the latest."""
+        lock = "hashtextextended(current_schema() || ' ' || :campaign, :seed)"
+        values = {"seed": SCHEMA_LOCK, "campaign": str(campaign_id)}
         with self._explained(), self.engine.connect() as connection:
             connection.execution_options(isolation_level="AUTOCOMMIT")
-            mine = connection.execute(query, {"seed": SCHEMA_LOCK, "campaign": str(campaign_id)}).scalar_one()
+            mine = connection.execute(text(f"SELECT pg_try_advisory_lock({lock})"), values).scalar_one()
             try:
                 yield bool(mine)
             finally:
+                with suppress(DBAPIError):  # the server ends a closed connection a moment later: too late for the next
+                    if mine:
+                        connection.execute(text(f"SELECT pg_advisory_unlock({lock})"), values)
                 connection.invalidate()
 
     def size(self) -> int:

@@ -18,8 +18,10 @@ from armful.errors import LedgerError
 from armful.files._atomic_file import real_target
 from armful.ledger._engine import LOCK_SECONDS, Store
 from armful.ledger._locked_file import locked_file
+from armful.ledger._opened_file import OpenedFile
 from armful.ledger._room import check_room
 from armful.ledger._schema import rounds
+from armful.ledger._sqlite_errors import sentence_of
 from armful.ledger._turns import begin_immediate, turn
 from armful.ledger._versions import check_free, schema_version
 
@@ -88,6 +90,7 @@ class SqliteStore(Store):
         if not create and not self.path.exists():
             raise LedgerError(f"there is no ledger {self.name}; `armful init` begins a campaign")
         self._mode = "rwc" if create else "rw"
+        self._file = OpenedFile(self.path, self.name)
         creator = connect or self._connect
         self.engine = create_engine("sqlite://", creator=creator, poolclass=QueuePool, hide_parameters=True)
         event.listen(self.engine, "connect", _set_up)
@@ -124,6 +127,7 @@ class SqliteStore(Store):
             if CHECKED not in connection.info:
                 self.check_durable(cursor)
                 connection.info[CHECKED] = True
+            self._file.check()
             self._begin_immediate(connection, cursor)
             yield cursor
             cursor.execute("COMMIT")
@@ -132,8 +136,14 @@ class SqliteStore(Store):
     def lock_schema(self, connection: Connection) -> None:
         """Do nothing: a transaction that writes is alone already."""
 
+    def close(self) -> None:
+        """Close all connections; those made later may be to another file."""
+        super().close()
+        self._file.forget()
+
     def _begin(self, connection: Connection) -> None:
         """Begin a transaction; one that will write takes the lock at once, since a reader cannot wait for it later."""
+        self._file.check()
         if connection.get_execution_options().get(WRITES, False):
             cursor = connection.connection.cursor()
             self._begin_immediate(connection.connection, cursor)
@@ -250,25 +260,7 @@ class SqliteStore(Store):
 
     def explain(self, error: BaseException) -> str:
         """Return one sentence for an error of SQLite."""
-        code = getattr(error, "sqlite_errorcode", None)
-        sentence = None if code is None else SENTENCES.get(code, SENTENCES.get(code & 0xFF))
-        return f"{self.name} {sentence or f'cannot be used: {str(error).splitlines()[0]}'}"
-
-
-FULL = "the disk is full; nothing was changed, make room and run this again"
-SENTENCES = {
-    sqlite3.SQLITE_BUSY: f"is locked by another process for more than {LOCK_SECONDS} seconds: nothing was changed, run "
-    "this again when the other one has ended",
-    sqlite3.SQLITE_FULL: f"cannot be written: {FULL}",
-    # Whoever opens a file that nobody has open makes its `-shm` file, also to read.
-    sqlite3.SQLITE_IOERR_SHMSIZE: f"cannot be read or written: {FULL}",
-    sqlite3.SQLITE_READONLY: "cannot be written: it or its folder is read-only; nothing was changed",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened: it and its folder must be readable and writable",
-    sqlite3.SQLITE_NOTADB: "is not a ledger: it is not an SQLite database; give another store",
-    sqlite3.SQLITE_CORRUPT: "is damaged: restore it from a backup",
-    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error; nothing was changed",
-}
-"""What is said of an error, by the code of SQLite."""
+        return f"{self.name} {sentence_of(error)}"
 
 
 @cache

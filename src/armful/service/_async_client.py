@@ -9,7 +9,7 @@ import httpx
 from armful.checks import count
 from armful.service import _calls as calls
 from armful.service._answers import ArmsPut, Decision, RewardsAdded, ServiceModel, ServiceStatus, StoredDecision
-from armful.service._calls import Attempts, Call, Candidates, http_options
+from armful.service._calls import Attempts, Call, Candidates, http_options, shown_url
 
 T = TypeVar("T")
 
@@ -61,8 +61,8 @@ class AsyncClient:
         attempts: int = 5,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._url, self._most = url, count("attempts", attempts)
         self._http = httpx.AsyncClient(**http_options(url, key, timeout), transport=transport)
+        self._url, self._most = shown_url(url), count("attempts", attempts)
 
     async def _send(self, call: Call[T]) -> T:
         attempts = Attempts(self._url, self._most)

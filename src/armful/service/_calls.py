@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,6 +40,11 @@ def http_options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
     if key is not None:
         headers["authorization"] = f"Bearer {key}"
     return {"base_url": url, "headers": headers, "timeout": seconds, "trust_env": False}
+
+
+def shown_url(url: str) -> str:
+    """Return an address without the name and the password that it may hold, to be shown."""
+    return re.sub("//[^/@]*@", "//", url)
 
 
 @dataclass(frozen=True)
@@ -89,13 +95,18 @@ def reward(decision: Decision | str | int, rewards: Mapping[str, float]) -> Call
     """Return the request that records rewards of one decision."""
     if not hasattr(rewards, "items"):
         raise ValueError(f"rewards is a mapping of ids to numbers, like {{'film-2': 1.0}}, got {rewards!r}")
-    rows = [{"id": arm, "reward": value} for arm, value in rewards.items()]
+    rows = [{"id": _arm_id(arm), "reward": value} for arm, value in rewards.items()]
     return Call("POST", f"/v1/decisions/{_number(decision)}/rewards", _REWARDS, _json({"rewards": rows}))
 
 
 def rewards(rows: Iterable[tuple[Decision | str | int, str, float]]) -> Call[RewardsAdded]:
     """Return the request that records rewards of many decisions."""
-    body = [{"decision_id": _id(decision), "id": arm, "reward": value} for decision, arm, value in rows]
+    try:
+        body = [{"decision_id": _id(decision), "id": arm, "reward": value} for decision, arm, value in rows]
+    except (TypeError, ValueError):
+        raise ValueError("rewards are tuples of a decision, an id and a number, like (17, 'film-2', 1.0)") from None
+    for row in body:
+        _arm_id(row["id"])
     return Call("POST", "/v1/rewards", _REWARDS, _json({"rewards": body}))
 
 
@@ -103,7 +114,7 @@ def put_arms(arms: Candidates, withdraw: Iterable[str]) -> Call[ArmsPut]:
     """Return the request that registers and withdraws arms."""
     if isinstance(withdraw, str):
         raise ValueError(f"withdraw is a list of ids, got the text {withdraw!r}")
-    return Call("PUT", "/v1/arms", _ARMS, _json({"arms": _arms(arms), "withdraw": list(withdraw)}))
+    return Call("PUT", "/v1/arms", _ARMS, _json({"arms": _arms(arms), "withdraw": list(map(_arm_id, withdraw))}))
 
 
 def decision(number: Decision | str | int) -> Call[StoredDecision]:
@@ -183,8 +194,15 @@ def _arms(arms: Candidates) -> list[Any]:
     if isinstance(arms, str):
         raise ValueError(f"candidates are ids, or a mapping of ids to columns or features, got the text {arms!r}")
     if not isinstance(arms, Mapping):
-        return list(arms)
-    return [{"id": arm, "columns" if isinstance(of, Mapping) else "features": of} for arm, of in arms.items()]
+        return [arm if hasattr(arm, "keys") else _arm_id(arm) for arm in arms]
+    return [{"id": _arm_id(arm), "columns" if isinstance(of, Mapping) else "features": of} for arm, of in arms.items()]
+
+
+def _arm_id(id: object) -> str:
+    """Return the id; JSON would have bytes as another text, and numbers as no text."""
+    if not isinstance(id, str):
+        raise ValueError(f"the id of an arm is a text, got {id!r}; str makes one of a number, .decode() of bytes")
+    return id
 
 
 def _id(decision: Decision | str | int) -> str:

@@ -1,6 +1,6 @@
 """From a request to its candidates: who they are, their features, and which sets of them are allowed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from armful.service._messages import ArmsRequest, ConstraintRequest, DecisionReq
 from armful.service._preparing import frozen_recipe
 from armful.service._quota_requests import QuotaRequest
 from armful.service.constraints import Constraints
-from armful.service.encoding import Encoder
+from armful.service.encoding import NO_GROUP, Encoder
 from armful.service.registry import Candidates as Found
 from armful.service.registry import Registry
 
@@ -91,6 +91,11 @@ class CandidateReader:
         """How many arms are registered."""
         return self._registry.n_registered
 
+    @property
+    def unusable(self) -> str | None:
+        """A sentence on registered arms that cannot be used; None without any."""
+        return self._registry.unusable
+
     def example(self) -> dict[str, Any]:
         """Return the body of a request that can be answered, to show."""
         return example_decision(self._settings, self._encoder.recipe)
@@ -142,7 +147,8 @@ class CandidateReader:
         if rows is not None:
             ids, X = [ids[i] for i in rows.tolist()], X[rows]
             known = {name: [labels[i] for i in rows.tolist()] for name, labels in known.items()}
-        return Candidates(ids, X, allowed.constraint, self._described(asked), known, allowed.notes)
+        notes = (*allowed.notes, *_without_group(known)) if known else allowed.notes
+        return Candidates(ids, X, allowed.constraint, self._described(asked), known, notes)
 
     def _described(self, asked: ConstraintRequest | None) -> Mapping[str, Any]:
         """Return the constraint as it is stored: without ids, which may be those of people."""
@@ -173,6 +179,15 @@ class _Groups:
         if labels is None:
             labels = self.known[column] = self._found.groups(column)
         return labels
+
+
+def _without_group(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield a sentence for each quota in whose column some candidates have no value: they are a group of their own."""
+    for column, labels in groups.items():
+        missing = labels.count(NO_GROUP)
+        if missing:
+            who = f"{missing} of {len(labels)} candidates"
+            yield f"{who} have no {column!r}: for quotas they are the group {NO_GROUP!r}"
 
 
 def _as_json(quotas: Sequence[QuotaRequest]) -> list[dict[str, Any]]:

@@ -67,8 +67,7 @@ async def _prepared(worker: Worker, request: DecisionRequest, key: str | None, f
     try:
         return await _chosen(worker, request, key, fingerprint)
     except NotRegisteredError:
-        if not await with_ledger(worker.read(worker.candidates.refresh)):
-            raise
+        await with_ledger(worker.read(worker.candidates.refresh))  # or another request has just done it
     return await _chosen(worker, request, key, fingerprint)
 
 

@@ -28,7 +28,9 @@ LONGEST_LOGGED = 200
 PYTHON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 """What JSON and the OpenAPI document call them."""
 PYTHON_TYPE = re.compile(rf"\b({'|'.join(PYTHON_TYPES)})\b")
-REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
+REQUEST_ID = re.compile(rb"(?!.*armful_)[A-Za-z0-9._:-]{1,128}")
+"""An id that holds a key is not taken, since it is logged."""
+KEY_IN_PATH = re.compile(r"armful_[^/]*")
 Body = TypeVar("Body")
 Headers = dict[bytes, bytes]
 
@@ -235,7 +237,7 @@ class Requests:
                 {
                     "request_id": scope["armful.request"],
                     "method": scope["method"],
-                    "path": scope["path"][:LONGEST_LOGGED],
+                    "path": KEY_IN_PATH.sub("armful_...", scope["path"])[:LONGEST_LOGGED],
                     "status": status,
                     "ms": round(seconds * 1000, 3),
                     "caller": scope.get("armful.caller"),

@@ -37,7 +37,7 @@ async def status(call: Call) -> Answer:
                 outstanding=summary.get("outstanding", 0),
                 registered_arms=worker.candidates.n_registered,
                 model=age,
-                notes=[*summary.get("notes", []), *_not_updated(worker, age)],
+                notes=[*summary.get("notes", []), *_not_updated(worker, age), *_unusable(worker)],
             )
         )
     )
@@ -90,6 +90,11 @@ def _not_updated(worker: Worker, age: ModelAge) -> list[str]:
         f"the model was not brought up to date for {seconds:,.0f} seconds, and should be every "
         f"{age.update_every_seconds:g}: the log of the updater says why"
     ]
+
+
+def _unusable(worker: Worker) -> list[str]:
+    sentence = worker.candidates.unusable
+    return [] if sentence is None else [sentence]
 
 
 def _iso(moment: datetime) -> str:

@@ -24,7 +24,7 @@ from armful.service._answers import (
     Unmatched,
 )
 from armful.service._async_client import AsyncClient
-from armful.service._calls import Attempts, Call, Candidates, http_options
+from armful.service._calls import Attempts, Call, Candidates, http_options, shown_url
 
 __all__ = [
     "ArmsPut",
@@ -93,8 +93,8 @@ class Client:
         attempts: int = 5,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._url, self._most = url, count("attempts", attempts)
         self._http = httpx.Client(**http_options(url, key, timeout), transport=transport)
+        self._url, self._most = shown_url(url), count("attempts", attempts)
 
     def _send(self, call: Call[T]) -> T:
         attempts = Attempts(self._url, self._most)

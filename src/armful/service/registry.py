@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armful.ledger import Ledger
+from armful.service._logging import LOGGER
 from armful.service._values import RawArm
 from armful.service.encoding import Encoder
 
@@ -80,6 +81,13 @@ class _Known:
     rows: Features
     unusable: Mapping[str, str] = field(default_factory=dict)
 
+    def sentence(self) -> str | None:
+        """Return a sentence on the arms that cannot be used; None without any."""
+        if not self.unusable:
+            return None
+        id, why = next(iter(self.unusable.items()))
+        return f"{len(self.unusable):,} registered arms cannot be candidates; arm {id!r} {why}"
+
 
 class Registry:
     """The registered arms of a campaign, as one process knows them.
@@ -105,9 +113,9 @@ class Registry:
         return len(self._known.ids)
 
     @property
-    def unusable(self) -> Mapping[str, str]:
-        """Why arms of the ledger cannot be used, by id: after a change of the settings, for example."""
-        return self._known.unusable
+    def unusable(self) -> str | None:
+        """A sentence on arms of the ledger that cannot be used, as after a change of the settings; None without any."""
+        return self._known.sentence()
 
     def refresh(self) -> bool:
         """Read what changed in the ledger since the last time; return whether anything did."""
@@ -119,6 +127,9 @@ class Registry:
             if known is self._known and not changed:
                 return False
             self._known = self._changed(known, change, changed)
+            sentence = self._known.sentence()
+            if sentence is not None and sentence != known.sentence():
+                LOGGER.warning("%s", sentence)
             return True
 
     def contents(self, arms: Sequence[RawArm], withdraw: Sequence[str] = ()) -> list[tuple[str, bytes | None]]:
@@ -183,7 +194,8 @@ class Registry:
         known, encoder = self._known, self._encoder
         if wanted is None:
             if not known.ids:
-                raise NotRegisteredError("there are no candidates: no arm is registered, and the request has none")
+                why = known.sentence() or "no arm is registered"
+                raise NotRegisteredError(f"there are no candidates: the request has none, and {why}")
             X = encoder.with_context(known.rows, context)
             return Candidates(ids=known.ids, X=X, arms=known.arms, encoder=encoder)
         ids, found, rows = self._found(known, wanted)
