@@ -141,7 +141,7 @@ def test_outcomes_that_never_came_are_not_called_fine(world):
     ]
     findings = found(world, records, policy)
     assert not any(each.checked for each in findings.values())
-    assert "none has come" in findings["shape"].sentence
+    assert "once an outcome has come" in findings["shape"].sentence
 
 
 def test_without_a_group_to_look_at_straight_lines_are_not_checked(world):

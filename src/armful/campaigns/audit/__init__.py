@@ -21,7 +21,7 @@ FALSE_ALARMS = 0.01
 FEWEST_ROWS = 100
 """Known outcomes from which on features are looked at, and four for each feature."""
 
-NONE_CAME = "This needs outcomes, and none has come: all that are known are what `missing` says."
+NONE_CAME = "This is checked once an outcome has come: what is known so far is what `missing` says."
 
 
 def audit(

@@ -85,7 +85,7 @@ def check_shape(model: WithinRounds, rows: Rows, names: list[str], words: Words,
     if abs(z) <= critical(false_alarms, looks):
         return fine(
             "shape",
-            f"Straight lines fit: in {looks} groups of {words.people} by features and predictions nothing is left "
+            f"Straight lines fit: in {looks:,} groups of {words.people} by features and predictions nothing is left "
             "over.",
         )
     share = gain / max(model.explained, np.finfo(float).tiny)
@@ -95,7 +95,7 @@ def check_shape(model: WithinRounds, rows: Rows, names: list[str], words: Words,
         name="shape",
         level=level,
         sentence=f"{words.people.capitalize()} in the {part} of {of} earned {signed(residual)} compared with the "
-        f"straight line of the model ({number(abs(z))} standard errors, the largest of {looks} groups); allowing "
+        f"straight line of the model ({number(abs(z))} standard errors, the largest of {looks:,} groups); allowing "
         f"for it would explain {percent(share)} more.",
         consequence=f"The model misjudges some {words.people}, and more outcomes do not change that.",
         repair=repair,
