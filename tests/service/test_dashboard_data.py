@@ -14,6 +14,7 @@ from armful.ledger import Ledger, ModelInfo
 from armful.service.dashboard import CampaignSource, ServiceSource, StoreSource
 from armful.service.dashboard._service_data import N_DECISIONS
 from armful.service.dashboard._why import HOLDOUT, why
+from armful.testing._made_decisions import made_decision
 from tests.campaigns import small
 from tests.campaigns.decisions import made
 from tests.service.made_dashboard import made_data
@@ -179,6 +180,8 @@ def test_a_folder_shows_its_campaign_and_a_store_all_of_them(campaign, service, 
     assert source.campaigns() == [{"name": "autumn", "kind": "campaign"}]
     assert source.data("autumn")["decisions"] == 1
     publish(campaign.ledger, 1, sentence="served now")
+    assert source.campaigns() == [{"name": "autumn", "kind": "campaign"}]  # nothing has been decided
+    campaign.ledger.add_decisions([made_decision(np.random.default_rng(0), model_version=1)])
     assert source.campaigns() == [{"name": "autumn", "kind": "service"}]
     assert source.data("autumn")["sentence"] == "served now"
     source.close()

@@ -57,8 +57,8 @@ class CampaignView:
 
     @property
     def is_served(self) -> bool:
-        """Whether single decisions of it are served: it has a table `[service]`, or a model was published."""
-        return self.settings.service is not None or self.ledger.model_version() > 0
+        """Whether single decisions of it are served: it has a table `[service]`, or there are decisions."""
+        return self.settings.service is not None or self.ledger.has_decisions()
 
     def policy(self, *, seed: int | None = None) -> Policy:
         """Return the policy with all that has been learned.

@@ -32,6 +32,12 @@ class ServiceView(LedgerView):
             query = select(func.max(rounds.c.number)).where(rounds.c.campaign_id == self._id)
             return connection.execute(query).scalar() or 0
 
+    def has_decisions(self) -> bool:
+        """Return whether one of the rounds is a single decision of the service."""
+        query = select(rounds.c.id).where(rounds.c.campaign_id == self._id, rounds.c.model_version.is_not(None))
+        with self._store.reading() as connection:
+            return connection.execute(query.limit(1)).first() is not None
+
     def changed_rounds(self, after: int) -> IntArray:
         """Return the numbers of rounds with a reward or an erasure after this position, increasing."""
         number, mine = select(rounds.c.number), rounds.c.campaign_id == self._id

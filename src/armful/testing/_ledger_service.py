@@ -120,6 +120,16 @@ class LedgerService(LedgerRefusals):
             with second.updater_lock() as later:
                 assert later
 
+    def test_a_decision_is_told_from_a_round(self) -> None:
+        rng = np.random.default_rng(29)
+        with self._new() as ledger, self._beside(ledger, "other") as other:
+            assert not ledger.has_decisions()
+            other.add_decisions([made_decision(rng, model_version=0)])
+            ledger.add_decisions([made_decision(rng)])
+            assert (ledger.has_decisions(), other.has_decisions()) == (False, True)
+            ledger.add_decisions([made_decision(rng, model_version=0)])
+            assert ledger.has_decisions()
+
     # -- arms and keys -------------------------------------------------------------------------------
 
     def test_registered_arms_are_those_put_last(self) -> None:

@@ -127,6 +127,8 @@ def test_a_campaign_without_decisions_is_not_served(tmp_path):
     with opened(tmp_path) as campaign:
         assert not campaign.is_served
         assert not isinstance(campaign.status(), ServiceStatus)
+        update_model(DecisionFold.of(campaign.ledger, campaign.settings), LATER)  # as `armful serve` does at its start
+        assert not campaign.is_served
         fill(campaign, 2)
         update_model(DecisionFold.of(campaign.ledger, campaign.settings), LATER)
         assert campaign.is_served

@@ -84,7 +84,7 @@ class StoreSource:
         known = self._shown_as.get(name)
         if isinstance(known, ServiceSource):
             return known
-        if campaign.settings.service is not None or campaign.ledger.model_version() > 0:
+        if campaign.is_served:
             known = ServiceSource(campaign.ledger, campaign.settings)
         self._shown_as[name] = known = known or CampaignSource(campaign)
         return known
