@@ -44,6 +44,19 @@ def refused(armful, *arguments):
     return done.stderr.removeprefix("armful: ").rstrip("\n")
 
 
+def test_check_says_what_a_service_needs_and_shows_no_password(armful, folder):
+    settings, path = (folder / "campaign.toml").read_text(encoding="utf-8"), folder / "campaign.toml"
+    assert armful.works("check", "autumn", "--json").json["notes"] == []
+    path.write_text(
+        f'store = "postgresql://ann:secret@host/database"\nsource = "gone.csv"\n{settings}[service]\n', "utf-8"
+    )
+    note = "gone.csv is not there, and its columns are needed when autumn is first served"
+    assert f"note: {note}\n" in armful.works("check", "autumn").stdout
+    checked = armful.works("check", "autumn", "--json")
+    assert checked.json["notes"] == [note]
+    assert "secret" not in checked.stdout
+
+
 # -- keys --------------------------------------------------------------------------------------------
 
 

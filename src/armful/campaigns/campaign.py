@@ -14,6 +14,7 @@ from armful.campaigns._opening import open_store
 from armful.campaigns._results import Forgotten, Learned, Round
 from armful.campaigns._view import CampaignView, Clock
 from armful.campaigns.decisions import DecisionFold, update_model
+from armful.campaigns.decisions.summary import published_interval
 from armful.campaigns.rounds import _outcomes as outcomes_file
 from armful.campaigns.rounds._choosing import choose_round
 from armful.campaigns.rounds._customers import fit_recipe
@@ -278,9 +279,12 @@ class Campaign(CampaignView):
             remove_abandoned(self.folder)
             for number in rounds:  # before the ledger, which knows these rounds if this is stopped and run again
                 remove_from_list(list_path(self.folder, number), self.ledger.chosen(number), wanted)
+        newest = self.ledger.newest_model(state=False)
+        every = None if newest is None else published_interval(newest[2])
         n_people = self.ledger.forget(wanted)
         if self.is_served and n_people:
-            update_model(DecisionFold.of(self.ledger, self.settings), self.now())  # the one before is gone
+            decisions = DecisionFold.of(self.ledger, self.settings)
+            update_model(decisions, self.now(), update_every=every)  # the one before is gone
         elif self.recipe is not None:
             self.policy()  # makes the snapshots of these rounds anew
         elsewhere = "your own files still hold them: customers, outcomes, copies of lists, reports and backups"

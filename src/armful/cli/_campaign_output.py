@@ -43,7 +43,7 @@ def tell(result: Any, *, as_json: bool, then: Sequence[str]) -> None:
         print_json(fields(result))
         return
     summary(result)
-    for note in getattr(result, "notes", ()):
+    for note in notes(result):
         typer.echo(f"note: {printable(note)}")
     typer.echo(f"\nnext: {shlex.join(['armful', *map(without_password, then)])}")
 
@@ -63,7 +63,7 @@ def fields(result: Any) -> dict[str, Any]:
 def _(settings: Settings) -> dict[str, Any]:
     return {
         "name": settings.name,
-        "store": settings.store,
+        "store": without_password(settings.store),
         "k": settings.choose.k,
         "rest": settings.choose.rest,
         "quotas": [quota.column for quota in settings.choose.quotas],
@@ -75,7 +75,22 @@ def _(settings: Settings) -> dict[str, Any]:
         "window_days": settings.outcomes.window.total_seconds() / 86400,
         "holdout": settings.holdout.share,
         "service": None if settings.service is None else _service_fields(settings.service),
+        "notes": notes(settings),
     }
+
+
+@singledispatch
+def notes(result: Any) -> Sequence[str]:
+    """Return what somebody should know besides a result."""
+    found: Sequence[str] = getattr(result, "notes", ())
+    return found
+
+
+@notes.register
+def _(settings: Settings) -> Sequence[str]:
+    if settings.service is None or settings.source is None or (settings.folder / settings.source).exists():
+        return []
+    return [f"{settings.source} is not there, and its columns are needed when {settings.name} is first served"]
 
 
 def _service_fields(service: ServiceSettings) -> dict[str, Any]:

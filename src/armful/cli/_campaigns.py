@@ -38,6 +38,8 @@ def init(
     slates on request: FILE then has items, or past impressions.
 
     Example: armful init autumn --from customers.csv
+
+    Example: armful init shop --kind service --features 20
     """
     with work():
         from armful.campaigns.init import init_campaign, init_service  # noqa: PLC0415

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 EVERYWHERE = ("http://0.0.0.0", "http://[::]")
 """How the address begins of a service that was bound to all addresses of the machine."""
 
-key = typer.Typer(help="Make, list and revoke the keys of a decision service.")
+key = typer.Typer(
+    help="Make, list and revoke the keys of a decision service.\n\nExample: armful key create autumn --role decide"
+)
 
 
 def serve(

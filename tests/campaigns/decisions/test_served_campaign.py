@@ -11,6 +11,7 @@ from armful import Campaign
 from armful.campaigns import ServiceStatus
 from armful.campaigns.decisions import DecisionFold, PublishedModel, update_model
 from armful.campaigns.decisions.fold import frozen_recipe
+from armful.campaigns.decisions.summary import published_interval
 from armful.ledger import Ledger
 from tests.campaigns.decisions.made import NOON, D, assert_close, decision, made_settings, reward
 from tests.cli.campaigns import Terminal
@@ -133,6 +134,15 @@ def test_a_campaign_without_decisions_is_not_served(tmp_path):
         update_model(DecisionFold.of(campaign.ledger, campaign.settings), LATER)
         assert campaign.is_served
         assert campaign.status().decisions == 2
+
+
+def test_after_somebody_was_forgotten_the_model_says_the_interval_that_the_service_runs_with(folder):
+    with opened(folder) as campaign:
+        fill(campaign)
+        every = timedelta(seconds=1)
+        update_model(DecisionFold.of(campaign.ledger, campaign.settings), LATER, update_every=every)
+        assert campaign.forget("user 3").n_people == 1
+        assert published_interval(campaign.ledger.newest_model()[2]) == every
 
 
 def test_before_the_features_are_frozen_nothing_has_been_decided(tmp_path):

@@ -63,7 +63,7 @@ def _top(guess: ServiceGuess) -> list[str]:
         line('store = "sqlite:///ledger.sqlite"', "in this folder; or postgresql://user@host/database"),
         *source,
         line(f"id = {toml_string(guess.id)}", "the column that tells items apart; in requests it is called id"),
-        line("seed = 0", "each process draws its own random numbers from it"),
+        line("seed = 0", "mixed with new random bits at each start: each process draws numbers of its own"),
     ]
 
 
