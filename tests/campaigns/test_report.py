@@ -148,6 +148,10 @@ def test_intervals_of_rewards_of_0_and_1_stay_between_them(campaign):
     line = data_of(campaign, records=[replace(record, rewards=rewards, closed=True)]).rounds[0]
     assert 0 < line.chosen.low < line.chosen.value < line.chosen.high < 0.1
     assert line.holdout.low == line.holdout.value == 0 < line.holdout.high < 0.1
+    nothing, other = replace(record, rewards=np.zeros(250), closed=True), campaign.records[1]
+    later = replace(other, rewards=(np.arange(other.rewards.size) % 50 == 0).astype(float), closed=True)
+    line = data_of(campaign, records=[nothing, later]).rounds[0]
+    assert line.holdout.low == line.holdout.value == 0 < line.holdout.high < 0.1
     amounts = data_of(campaign, records=[replace(record, rewards=2.5 * rewards, closed=True)]).rounds[0]
     assert amounts.chosen.low < 0
 

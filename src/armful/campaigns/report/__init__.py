@@ -9,6 +9,7 @@ from plotly.offline import get_plotlyjs
 
 from armful import __version__
 from armful.campaigns._believed import coefficients
+from armful.campaigns._intervals import is_yes_or_no
 from armful.campaigns._records import RoundRecord
 from armful.campaigns.audit import findings
 from armful.campaigns.audit._data import gather
@@ -84,9 +85,10 @@ def report_data(
     """
     evidence = gather(records, len(names))
     data = lift_data(records)
+    yes_or_no = is_yes_or_no(evidence.rows.rewards)  # of all closed rounds: one of them may have zeros alone
     rounds, lost, prices, counts = [], [], [], QuotaCounts()
     for record in records:
-        rounds.append(round_line(record))
+        rounds.append(round_line(record, yes_or_no=yes_or_no))
         lost.append(lost_at_most(record, policy))
         prices += prices_of(record)
         counts.add(record)

@@ -39,12 +39,12 @@ def mean_of(rewards: FloatArray, *, yes_or_no: bool = False) -> Mean:
     return Mean(value=value, low=low, high=high, n=rewards.size)
 
 
-def round_line(record: RoundRecord) -> RoundLine:
-    """Return what a report says of one round."""
+def round_line(record: RoundRecord, *, yes_or_no: bool) -> RoundLine:
+    """Return what a report says of one round; yes_or_no: whether those of all closed rounds are 0 and 1."""
     known, contacted = np.isfinite(record.rewards), record.shares != "no-contact"
+    yes_or_no = yes_or_no or is_yes_or_no(record.rewards[known & contacted])
     chosen, holdout = record.is_share("chosen"), record.is_share("holdout")
     waiting = contacted & ~known & (not record.closed)
-    yes_or_no = is_yes_or_no(record.rewards[known & contacted])
     return RoundLine(
         number=record.number,
         chosen_at=record.chosen_at,
