@@ -287,7 +287,7 @@ def test_intervals_of_clicks_stay_between_0_and_1(tmp_path, value):
     shares = [["chosen", "explored", "chosen"], ["holdout"] * 3]
     times = [NOON + timedelta(seconds=i) for i in range(128)]
     ledger.add_decisions([decision(rng, at, shares=shares[i % 5 == 0], ids=[0, 1, 2]) for i, at in enumerate(times)])
-    for number in (2, 3, 6, 7):  # one click in the holdout, some among the chosen, none in the second half
+    for number in (2, 3, 6, 7, 70):  # one click in the holdout, and that in the first half; some among the chosen
         reward(ledger, number, "arm 0", value if number == 6 else 1.0, times[number - 1])
     points = summary_of(ledger, settings, NOON + timedelta(hours=1))["series"]
     means = [point[share] for point in points for share in ("chosen", "explored", "holdout")]

@@ -22,7 +22,7 @@ def series(segments: list[Segment]) -> list[dict[str, Any]]:
         return []
     rows = np.concatenate([segment.counts.buckets for segment in segments])
     sums = summed(rows, _begins_of_points(rows))
-    yes_or_no = is_yes_or_no(totals_of(segments))
+    yes_or_no = has_yes_or_no(totals_of(segments))
     return [_point(dict(zip(COLUMNS, row, strict=True)), yes_or_no) for row in sums.tolist()]
 
 
@@ -45,8 +45,8 @@ def buckets_of_a_point(n_buckets: int) -> int:
     return 1 << max(0, math.ceil(n_buckets / MOST_POINTS) - 1).bit_length()
 
 
-def is_yes_or_no(totals: dict[str, float]) -> bool:
-    """Return whether rewards are 0 and 1; not if all are 0, which amounts may be as well."""
+def has_yes_or_no(totals: dict[str, float]) -> bool:
+    """Return whether the rewards in some totals are 0 and 1; not if all are 0, which amounts may be as well."""
     return totals["amounts"] == 0 and totals["largest"] == 1
 
 
