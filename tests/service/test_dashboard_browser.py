@@ -138,6 +138,17 @@ def test_a_lift_is_coloured_only_if_it_is_sure_however_often_one_looks(
         expect(page.locator("#lift-sentence")).to_have_text("\u22124\u00a0% (95\u00a0% CI \u22127 .. \u22121)")
 
 
+def test_a_lift_that_is_no_share_has_its_interval_beside_it(browser, serve, monkeypatch):
+    server = serve()
+    made = server.source.data
+    lift = {**made("front-page")["lift"], "relative": None}
+    monkeypatch.setattr(server.source, "data", lambda name: {**made(name), "lift": lift})
+    with open_page(browser, server.url) as page:
+        expect(tile(page, "Lift")).to_have_text("+0.0312")
+        note = tile(page, "Lift").locator("xpath=following-sibling::span")
+        expect(note).to_have_text("95\u00a0% interval +0.0248 to +0.0377, against the holdout")
+
+
 def test_predictions_are_for_places_that_are_examined_where_places_have_weights(browser, serve, monkeypatch):
     server = serve()
     made = server.source.data
@@ -694,6 +705,7 @@ def test_more_outcomes_than_rewards_are_explained(browser, serve, monkeypatch, r
     with open_page(browser, server.url) as page:
         text = page.locator("#model-text").text_content()
         assert ("when its window closes is learned as 0, as missing says" in text) == said
+        assert ("missing" in text) == said
 
 
 def test_the_quotas_are_as_wide_as_their_card_without_positions(browser, serve, monkeypatch):

@@ -47,7 +47,7 @@ function tilesOf(data, now) {
 // A lift that may be chance is not what is to be seen first.
 function liftTile(lift, isCampaign) {
   const isShare = (lift.relative ?? null) !== null;
-  const note = isShare ? `${signed(lift.value)} per ${isCampaign ? "contact" : "arm"}` : interval(lift.low, lift.high, signed);
+  const note = isShare ? `${signed(lift.value)} per ${isCampaign ? "contact" : "arm"}` : `95\u00a0% interval ${interval(lift.low, lift.high, signed)}`;
   return {
     title: "Lift", value: isShare ? signedPercent(lift.relative) : signed(lift.value),
     note: `${note}, ${CERTAINTY[lift.certainty] ?? CERTAINTY.open}`, level: LIFT_LEVEL[lift.certainty] ?? "open",

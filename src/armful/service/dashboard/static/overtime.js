@@ -104,7 +104,8 @@ byId("range").addEventListener("change", (event) => look({ seconds: Number(event
 for (const button of document.querySelectorAll(".show-all")) {
   button.addEventListener("click", () => {
     look({});
-    byId("range").focus({ preventScroll: true }); // the button is gone
+    const next = byId("range").checkVisibility() ? byId("range") : byId("main"); // the button is gone
+    next.focus({ preventScroll: true });
   });
 }
 

@@ -36,10 +36,9 @@ function overTime(series, kind, span) {
 // An axis for the values that are seen. Plotly would fit it to all points, also to those outside of the range.
 function overValues(values, span, axis) {
   const isPositive = values.every((value) => value >= 0);
-  if (isPositive && values.every((value) => value === 0)) return { ...axis, autorange: false, range: [0, 1] };
   if (!span || !values.length) return { ...axis, autorange: true, rangemode: isPositive ? "nonnegative" : "normal" };
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  const room = ROOM * (high - low || Math.abs(high));
+  const room = ROOM * (high - low) || Math.abs(high) || 1;
   return { ...axis, autorange: false, range: [isPositive ? Math.max(0, low - room) : low - room, high + room] };
 }
 
@@ -104,7 +103,7 @@ export function rewardChart({ series: all, kind, reward_name: reward }, view) {
       const { colour, dash, symbol, width } = LOOKS[share];
       const { entries, ...found } = line(series, share, kind);
       return {
-        ...found, name: share, line: { color: colours[colour], width, dash },
+        ...found, name: share, cliponaxis: Boolean(span), line: { color: colours[colour], width, dash },
         marker: { color: colours[colour], size: markerSizes(entries, seen.length, narrow ? 5 : 7), symbol },
         hovertemplate: `%{x|%-d %b %H:%M}: %{y:.3~g}<extra>${share}</extra>`,
       };
