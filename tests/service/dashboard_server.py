@@ -59,6 +59,22 @@ class DashboardServer:
         assert not self.thread.is_alive()
 
 
+@contextlib.contextmanager
+def started_servers():
+    """Yield a function that starts a server; all of them are stopped at the end."""
+    servers = []
+
+    def start(**options):
+        servers.append(DashboardServer(**options))
+        return servers[-1]
+
+    try:
+        yield start
+    finally:
+        for server in servers:
+            server.stop()
+
+
 class Watcher:
     """What a page complains about: messages on its console, errors, and violations of its content policy."""
 

@@ -5,6 +5,7 @@ import { isKnown, isOpen, sharesIn, showsOpen, spanOf } from "./points.js";
 import { explorationChart, momentIn, rewardChart } from "./timecharts.js";
 import { count, date, interval, number, percent, plural } from "./words.js";
 
+const ZOOMED = "zoomed"; // the value of what is shown while none of the ranges is
 const RANGES = [["last 10 minutes", 600], ["last hour", 3600], ["last 6 hours", 21600], ["last day", 86400], ["last week", 604800], ["last 30 days", 2592000]];
 // How the policy explores besides the arms that the setting `explore` draws at random.
 const EXPLORES_TOO = {
@@ -85,6 +86,8 @@ export function drawSeries(data) {
   for (const button of document.querySelectorAll(".show-all")) show(button, Boolean(view.from));
 }
 
+const valueOf = ({ seconds = 0, from }) => (from ? ZOOMED : String(seconds));
+
 let drawAgain = () => {};
 
 // Begins with all of a campaign; `again` draws what the charts show.
@@ -96,7 +99,7 @@ export function resetView(again) {
 
 function look(wanted) {
   view = wanted;
-  byId("range").value = String(wanted.seconds ?? 0);
+  byId("range").value = valueOf(view);
   drawAgain();
 }
 
@@ -113,10 +116,11 @@ function setRanges(series) {
   const select = byId("range");
   const whole = series.length ? (Date.parse(series.at(-1).to) - Date.parse(series[0].from)) / 1000 : 0;
   const some = [["everything", 0], ...RANGES.filter(([, seconds]) => seconds < whole)];
-  if (select.options.length !== some.length) {
-    select.replaceChildren(...some.map(([text, seconds]) => element("option", { value: seconds }, text)));
+  if (select.options.length !== some.length + 1) {
+    const ranges = some.map(([text, seconds]) => element("option", { value: seconds }, text));
+    select.replaceChildren(...ranges, element("option", { value: ZOOMED, hidden: true }, "what was zoomed"));
     if (!some.some(([, seconds]) => seconds === (view.seconds ?? 0))) view = {};
-    select.value = String(view.seconds ?? 0);
+    select.value = valueOf(view);
   }
   show(select.parentElement, some.length > 1);
 }

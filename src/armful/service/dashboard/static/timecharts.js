@@ -103,7 +103,7 @@ export function rewardChart({ series: all, kind, reward_name: reward }, view) {
       const { colour, dash, symbol, width } = LOOKS[share];
       const { entries, ...found } = line(series, share, kind);
       return {
-        ...found, name: share, cliponaxis: Boolean(span), line: { color: colours[colour], width, dash },
+        ...found, name: share, cliponaxis: false, line: { color: colours[colour], width, dash },
         marker: { color: colours[colour], size: markerSizes(entries, seen.length, narrow ? 5 : 7), symbol },
         hovertemplate: `%{x|%-d %b %H:%M}: %{y:.3~g}<extra>${share}</extra>`,
       };
@@ -148,7 +148,7 @@ export function explorationChart({ series: all, kind }, view) {
     return {
       traces: [area, {
         type: "scatter", x: entries.map((each) => each?.[0] ?? null), y: entries.map((each) => each?.[1] ?? null), mode: "lines+markers", connectgaps: false,
-        showlegend: false, line: { color: colours.accent, width: 2 }, marker: markers, cliponaxis: Boolean(span), hovertemplate: "%{x|%-d %b %H:%M}: %{y:.1%}<extra></extra>",
+        showlegend: false, line: { color: colours.accent, width: 2 }, marker: markers, cliponaxis: false, hovertemplate: "%{x|%-d %b %H:%M}: %{y:.1%}<extra></extra>",
       }],
       layout: layoutOf(colours, narrow, {
         x: overTime(series, kind, span), y: { ...overValues(seen.map((each) => each.exploring ?? 0).concat(0), span, {}), tickformat: ".1~%" }, height: 280, left: 44,
