@@ -6,7 +6,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from armful.campaigns._intervals import wilson
+from armful.campaigns.decisions._series import mean_of
 from armful.service.dashboard._why import why
 
 EFFECTS = {
@@ -153,11 +153,13 @@ def _point(i: int, at: datetime, step: timedelta) -> dict[str, Any]:
     level = 0.135 + 0.015 * math.sin(i / 15)
     learned = 1 - math.exp(-i / 22)
 
-    def share(n: int, mean: float) -> dict[str, float]:
+    def share(n: int, mean: float) -> Any:
+        """Return the mean of decisions with three rewards each, which are alike to some degree."""
         error = math.sqrt(mean * (1 - mean) / n)
         value = max(0.0, mean + random_.gauss(0, 0.65 * error))
-        low, high = wilson(value, n)
-        return {"n": n, "mean": value, "low": low, "high": high, "effective_n": n}
+        squares = (1 + random_.random()) * n * value * (1 - value) + 3 * n * value**2
+        totals = {"n": n, "sum": n * value, "squares": squares, "product": 3 * n * value, "sizes": 3 * n}
+        return mean_of({f"a_{name}": each for name, each in totals.items()}, "a", yes_or_no=True)
 
     n = 150 + random_.randrange(60)
     return {

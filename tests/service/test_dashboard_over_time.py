@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 from playwright.sync_api import expect
 
-from armful.campaigns._intervals import wilson
+from armful.campaigns.decisions._series import mean_of
 from tests import browsers
 from tests.service.dashboard_server import open_page, started_servers, tile
 
@@ -40,6 +40,13 @@ def test_pooled_points_keep_the_mean_of_all_rewards(browser, serve):
         assert [name for name, _ in lines] == ["holdout", "explored", "chosen"]
 
 
+def added(means):
+    """The totals behind several means."""
+    sums = {name: sum(each[name] for each in means) for name in ("n", "squares", "product", "sizes")}
+    sums["sum"] = sum(each["n"] * each["mean"] for each in means)
+    return {f"a_{name}": value for name, value in sums.items()}
+
+
 def test_bands_of_clicks_stay_between_0_and_1_where_points_are_drawn_as_one(browser, serve):
     server = serve()
     with open_page(browser, server.url) as page:
@@ -47,10 +54,8 @@ def test_bands_of_clicks_stay_between_0_and_1_where_points_are_drawn_as_one(brow
         series = server.source.data("front-page")["series"]
         for share, band in zip(("holdout", "explored", "chosen"), bands, strict=True):
             groups = [[each[share] for each in series[i : i + 3] if each[share]["n"]] for i in range(0, 96, 3)]
-            sizes = [sum(each["effective_n"] for each in group) for group in groups]
-            means = [sum(e["n"] * e["mean"] for e in group) / sum(e["n"] for e in group) for group in groups]
-            expected = [wilson(mean, n) for mean, n in zip(means, sizes, strict=True)]
-            assert band == pytest.approx([high for _, high in expected] + [low for low, _ in expected][::-1])
+            expected = [mean_of(added(group), "a", yes_or_no=True) for group in groups]
+            assert band == pytest.approx([each["high"] for each in expected] + [e["low"] for e in expected][::-1])
             assert min(band) >= 0
 
 

@@ -42,7 +42,8 @@ def wilson(mean: float, n: float) -> tuple[float, float]:
 def effective_size(mean: float, error: float, n: float, squared_sizes: float) -> float:
     """Return the effective sample size of rewards of 0 or 1 that are alike within a decision or within a person.
 
-    So many independent rewards have this mean and this standard error; `wilson` then has the interval.
+    So many independent rewards have this mean and this standard error; `wilson` then has the interval. Where they come
+    from fewer than about ten decisions or people, the error itself is uncertain, and the interval too narrow.
 
     Parameters
     ----------

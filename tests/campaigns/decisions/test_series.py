@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 
+from armful.campaigns._intervals import wilson
 from armful.campaigns.decisions import DecisionFold, _counts, _groups, _segments, _series
 from armful.campaigns.decisions import fold as fold_module
 from armful.campaigns.decisions._counts import COLUMNS, summed
@@ -20,7 +21,8 @@ def test_decisions_with_equal_means_count_once_each(k):
     for clicks in range(k + 1):
         sums = {"n": k, "sum": clicks, "squares": clicks**2, "product": clicks * k, "sizes": k**2}
         totals = {f"chosen_{name}": float(N_DECISIONS * value) for name, value in sums.items()}
-        assert mean_of(totals, "chosen", yes_or_no=True)["effective_n"] == pytest.approx(N_DECISIONS)
+        found = mean_of(totals, "chosen", yes_or_no=True)
+        assert (found["low"], found["high"]) == pytest.approx(wilson(clicks / k, N_DECISIONS))
         assert mean_of(totals, "chosen")["low"] is None
 
 

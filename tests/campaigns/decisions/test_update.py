@@ -293,13 +293,13 @@ def test_intervals_of_clicks_stay_between_0_and_1(tmp_path, value):
     means = [point[share] for point in points for share in ("chosen", "explored", "holdout")]
     if value != 1:  # amounts
         assert min(each["low"] for each in means if each["low"] is not None) < 0
-        assert all("effective_n" not in each for each in means)
+        assert all("squares" not in each for each in means)
         return
     assert all(0 <= each["low"] < each["high"] < 1 for each in means)
     assert all(each["low"] <= each["mean"] <= each["high"] for each in means)
     n = sum(np.arange(64, 128) % 5 == 0)
     nothing = points[1]["holdout"]
-    assert (nothing["mean"], nothing["n"], nothing["effective_n"]) == (0, 3 * n, pytest.approx(n))
+    assert (nothing["mean"], nothing["n"], nothing["sizes"]) == (0, 3 * n, 9 * n)
     assert nothing["high"] == pytest.approx(1.96**2 / (n + 1.96**2))
 
 

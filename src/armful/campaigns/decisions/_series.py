@@ -53,8 +53,8 @@ def has_yes_or_no(totals: dict[str, float]) -> bool:
 def mean_of(totals: dict[str, float], share: str, *, yes_or_no: bool = False) -> dict[str, float | None] | None:
     """Return the mean reward of a share with an interval of 95 % that allows for decisions whose rewards are alike.
 
-    For rewards of 0 and 1 it comes with `effective_n`, the effective sample size: of several points that are drawn as
-    one it is the sum. Other rewards have no interval where all decisions have the same mean.
+    For rewards of 0 and 1 it comes with the sums behind the interval, so that several points can be drawn as one. Other
+    rewards have no interval where all decisions have the same mean.
     """
     n, total, squares, product, sizes = (totals[f"{share}_{name}"] for name in SUMS)
     if n == 0:
@@ -63,9 +63,9 @@ def mean_of(totals: dict[str, float], share: str, *, yes_or_no: bool = False) ->
     spread = squares - 2 * mean * product + mean**2 * sizes
     error = math.sqrt(spread) / n if spread > ROUNDING * squares else 0.0
     if yes_or_no:
-        size = effective_size(mean, error, n, sizes)
-        low, high = wilson(mean, size)
-        return {"n": n, "mean": mean, "low": low, "high": high, "effective_n": size}
+        low, high = wilson(mean, effective_size(mean, error, n, sizes))
+        sums = {"squares": squares, "product": product, "sizes": sizes}
+        return {"n": n, "mean": mean, "low": low, "high": high, **sums}
     if error == 0:
         return {"n": n, "mean": mean, "low": None, "high": None}
     low, high = interval(mean, error)

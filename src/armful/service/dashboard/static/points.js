@@ -66,9 +66,18 @@ function meanOf(means) {
   const n = some.reduce((sum, each) => sum + each.n, 0);
   const mean = some.reduce((sum, each) => sum + each.n * each.mean, 0) / n;
   if (some.some((each) => (each.low ?? null) === null || (each.high ?? null) === null)) return { n, mean, low: null, high: null };
-  if (some.every((each) => each.effective_n)) return { n, mean, ...wilson(mean, some.reduce((sum, each) => sum + each.effective_n, 0)) };
+  if (some.every((each) => "squares" in each)) return { n, mean, ...wilson(mean, effectiveSize(some, n, mean)) };
   const half = Math.sqrt(some.reduce((sum, each) => sum + (each.n * (each.high - each.low) / 2) ** 2, 0)) / n;
   return { n, mean, low: mean - half, high: mean + half };
+}
+
+// How many independent rewards of 0 or 1 have this mean and the error that decisions with rewards that are alike give it.
+// From the sums of all of some means: their own effective sizes, added up, would be dominated by those that are too
+// large by chance.
+function effectiveSize(some, n, mean) {
+  const [squares, product, sizes] = ["squares", "product", "sizes"].map((name) => some.reduce((sum, each) => sum + each[name], 0));
+  const spread = squares - 2 * mean * product + mean ** 2 * sizes;
+  return spread > 1e-12 * squares ? Math.min((mean * (1 - mean) * n ** 2) / spread, n) : n ** 2 / sizes;
 }
 
 // The 95 % interval of the mean of n independent rewards of 0 or 1, which has no ends below 0 or above 1.
