@@ -25,7 +25,7 @@ EFFECTS = {
 }
 AUDIT = [
     ("ok", "The cap", "No reward is above the cap of 1: 0 of 46,210.", ""),
-    ("ok", "Noise in common", "Rewards of one decision have little in common: 0.4 % of their variance.", ""),
+    ("ok", "Good and bad times", "Rewards of one time have little in common: 0.4 % of their variance.", ""),
     (
         "warning",
         "Effects that change",
@@ -34,7 +34,7 @@ AUDIT = [
         "Set `discount = 0.999` in the table `[learning]`.",
     ),
     ("ok", "Straight lines", "Straight lines fit: no feature has a bend that chance does not explain.", ""),
-    ("open", "Late outcomes", "Whether late outcomes are like early ones needs 100 of them, 41 are there.", ""),
+    ("open", "Late rewards", "Whether late outcomes are like early ones needs 100 of them, 41 are there.", ""),
 ]
 
 
@@ -98,7 +98,7 @@ def made_data(
         "campaign": campaign,
         "kind": kind,
         "made_at": now.isoformat(),
-        "sentence": "Readers click 23 % more than with the holdout's slates.",
+        "sentence": "Chosen sets earn 23 % more than random ones.",
         "decisions": decisions,
         "rewards": 5 * decisions - 382,
         "outstanding": 382,
@@ -171,7 +171,7 @@ def _point(i: int, at: datetime, step: timedelta) -> dict[str, Any]:
         "holdout": share(max(n // 2, 30), level),
         "explored": share(40, level - 0.02) if i % 9 != 4 else {"n": 0, "mean": None, "low": None, "high": None},
         "predicted": level + 0.03 * learned,
-        "exploring": 0.06 + 0.5 * (1 - learned) + 0.01 * random_.random(),
+        "exploring": 0.065 + 0.02 * random_.random(),
         "capped": 0.2 * (1 - learned),
     }
 

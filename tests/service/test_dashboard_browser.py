@@ -62,7 +62,7 @@ def test_every_chart_is_drawn_and_has_its_table(browser, serve):
     server = serve()
     with open_page(browser, server.url) as page:
         expect(page.locator("h1")).to_have_text("front-page")
-        expect(page.locator("#sentence")).to_have_text("Readers click 23\u00a0% more than with the holdout's slates.")
+        expect(page.locator("#sentence")).to_have_text("Chosen sets earn 23\u00a0% more than random ones.")
         for name in PLOTS:
             plot = page.locator(f"#{name}-plot")
             assert page.locator(f"#{name} figure").get_attribute("aria-label")
