@@ -43,4 +43,6 @@ class OpenedFile:
             found = os.stat(self._path)
         except FileNotFoundError:
             return None
+        except OSError:  # as of a folder that may not be searched any more, which says nothing of the file
+            return self._opened
         return found.st_dev, found.st_ino
