@@ -6,7 +6,7 @@ import pytest
 from pyarrow import csv
 
 import armful
-from armful.campaigns.holdout import share_of
+from armful.campaigns.holdout import share_of, uniforms
 from armful.errors import InfeasibleError
 from armful.model._pending import with_pending
 from tests.campaigns.small import customers, make, opened, outcomes, run
@@ -179,6 +179,22 @@ def test_a_budget_holds(tmp_path, clock, quotas):
             ids = campaign.ledger.chosen_ids(number)
             assert 0 < ids.size <= 40
             assert sum(cost[id] for id in ids.tolist()) <= 60
+
+
+def test_a_budget_does_not_make_the_holdout_one_of_cheap_people(tmp_path, clock):
+    """They are drawn in a random order until the holdout's part of the budget is spent."""
+    table = customers()
+    cost = dict(zip(table["id"].to_pylist(), table["cost"].to_pylist(), strict=True))
+    with opened(make(tmp_path / "a", choose=BUDGET.replace("60", "150")), clock) as campaign:
+        campaign.choose(table)
+        drawn = on_list(campaign, 1, "holdout")
+    held = table["id"].to_numpy()[shares(table) == 1]
+    order = held[np.argsort(-uniforms(held, "autumn round 1"))].tolist()
+    n = len(drawn)
+    assert n >= 3
+    assert drawn == order[:n]
+    assert sum(cost[id] for id in drawn) <= 150 * 9 / 40
+    assert n in (7, 8, 9) or sum(cost[id] for id in order[: n + 1]) > 150 * 7 / 40
 
 
 def test_the_holdout_is_drawn_at_random_and_its_probability_is_recorded(tmp_path, clock):

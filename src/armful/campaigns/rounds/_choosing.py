@@ -14,6 +14,7 @@ from armful.campaigns.rounds._allowed import NOBODY, Allowed, allowed_sets
 from armful.campaigns.rounds._customers import Customers
 from armful.campaigns.settings import Settings
 from armful.checks import FloatArray, IntArray
+from armful.constraints import Knapsack
 from armful.ledger import ChosenArms
 from armful.model import RidgeState
 from armful.model._pending import with_pending
@@ -169,11 +170,24 @@ def _by_house_rule(
             scores = uniforms(customers.ids_at(people), f"{settings.name} round {number}")
         else:
             scores, known = customers.scores[people], None
-        best = sets.constraint.best(scores, rng=rng).indices
-        best = best[np.argsort(-scores[best], kind="stable")]
+        if customers.scores is None and isinstance(sets.constraint, Knapsack):
+            best = _random_within_budget(sets.constraint, np.argsort(-scores))
+        else:
+            best = sets.constraint.best(scores, rng=rng).indices
+            best = best[np.argsort(-scores[best], kind="stable")]
         indices = np.concatenate([indices, people[best]])
         probabilities = np.concatenate([probabilities, np.full(best.size, np.nan) if known is None else known[best]])
     return _part(customers, indices, HOLDOUT, state, probabilities)
+
+
+def _random_within_budget(constraint: Knapsack, order: IntArray) -> IntArray:
+    """Return people in a random order until the budget or their number is used up.
+
+    The best set by random scores would be one of cheap people, which is no house rule.
+    """
+    order = order[constraint.costs[order] <= constraint.budget]
+    n = int(np.searchsorted(np.cumsum(constraint.costs[order]), constraint.budget, side="right"))
+    return order[: n if constraint.at_most is None else min(n, constraint.at_most)]
 
 
 def _pool(customers: Customers, people: IntArray) -> dict[str, Any]:
