@@ -44,6 +44,14 @@ def refused(armful, *arguments):
     return done.stderr.removeprefix("armful: ").rstrip("\n")
 
 
+def test_a_campaign_with_rounds_of_lists_is_served_only_if_its_settings_say_so(armful, folder):
+    (folder / "items.csv").write_text("item,x1,x2,x3\na,1,0,0\nb,0,1,0\nc,0,0,1\n", encoding="utf-8")
+    armful.works("choose", "autumn", folder / "items.csv")
+    sentence = "has rounds of lists, whose report would end with the first decision of a service: look at it by `armful dashboard`"
+    assert sentence in refused(armful, "serve", "autumn", "--port", "0")
+    armful.works("status", "autumn")
+
+
 def test_check_says_what_a_service_needs_and_shows_no_password(armful, folder):
     settings, path = (folder / "campaign.toml").read_text(encoding="utf-8"), folder / "campaign.toml"
     assert armful.works("check", "autumn", "--json").json["notes"] == []

@@ -12,11 +12,17 @@ def frozen_recipe(campaign: Campaign) -> FeatureRecipe:
     Raises
     ------
     ValueError
-        If there is no file to fit it on, it cannot be used, or the settings are not those of a service.
+        If there is no file to fit it on, it cannot be used, or the settings are not those of a service,
+        or of a campaign with rounds of lists.
     """
     settings = campaign.settings
     for _, sentence in unservable(settings):
         raise ValueError(f"{settings.name} cannot be served: {sentence}")
+    if not campaign.is_served and campaign.ledger.last_number():
+        raise ValueError(
+            f"{settings.name} has rounds of lists, whose report would end with the first decision of a service: look "
+            "at it by `armful dashboard`, or add a table [service] to campaign.toml to serve it all the same"
+        )
     recipe = campaign.recipe
     if recipe is not None:
         if settings.features.ready and recipe.names != list(settings.features.ready):
