@@ -47,7 +47,7 @@ def refused(armful, *arguments):
 def test_a_campaign_with_rounds_of_lists_is_served_only_if_its_settings_say_so(armful, folder):
     (folder / "items.csv").write_text("item,x1,x2,x3\na,1,0,0\nb,0,1,0\nc,0,0,1\n", encoding="utf-8")
     armful.works("choose", "autumn", folder / "items.csv")
-    sentence = "has rounds of lists, whose report would end with the first decision of a service: look at it by `armful dashboard`"
+    sentence = "has rounds of lists, whose report would end with the first decision of a service: look at it by"
     assert sentence in refused(armful, "serve", "autumn", "--port", "0")
     armful.works("status", "autumn")
 
