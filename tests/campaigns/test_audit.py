@@ -12,6 +12,7 @@ from armful.campaigns.audit._data import gather
 from armful.campaigns.audit._scores import WithinRounds, chance, critical
 from armful.campaigns.audit._shocks import check_shocks
 from armful.campaigns.audit._words import CAMPAIGN
+from armful.campaigns.report._surprises import surprising_groups, surprising_people
 from armful.campaigns.settings import LearningSettings
 from tests.campaigns.made_rounds import World, made_policy, made_settings, opened, play
 
@@ -144,6 +145,33 @@ def test_outcomes_that_never_came_are_not_called_fine(world):
     assert "once an outcome has come" in findings["shape"].sentence
 
 
+@pytest.mark.parametrize("reward", [1.0, 0.1, 1000.1])
+@pytest.mark.parametrize("noise", [0.0, 1e-14])
+def test_differences_as_small_as_rounding_makes_them_are_no_findings(world, reward, noise):
+    """All rewards are the same, but for their last digits: these differ by round, and by a feature more and more."""
+    policy = made_policy(world, cap=reward)
+    rng = np.random.default_rng(2)
+    records = [
+        replace(
+            record, rewards=reward * (1 + noise * (rng.choice([-3, 2]) + 9 * record.number * record.features[:, 1]))
+        )
+        for record in play(world, made_policy(world))
+    ]
+    exact = [
+        replace(record, predicted=np.full(record.ids.size, reward), bonus=1e-20 + 0 * record.bonus)
+        for record in records
+    ]
+    for each in (records, exact):
+        findings = found(world, each, policy)
+        assert {finding.level for name, finding in findings.items() if name != "radius"} == {"fine"}
+        assert not findings["leakage"].checked
+    assert findings["radius"].level == "fine"
+    assert all(
+        abs(each.distance) < 1 for each in surprising_groups(gather(exact, len(world.names)).rows, world.names)[0]
+    )
+    assert surprising_people(gather(exact, len(world.names)).rows)[0] == ()
+
+
 def test_without_a_group_to_look_at_straight_lines_are_not_checked(world):
     policy = made_policy(world)
     constant = np.ones((1, len(world.names)), dtype=np.float32) / 4
@@ -207,7 +235,18 @@ def test_an_interaction_is_found_in_the_tenths_of_the_predictions():
     both = (world.numbers[:, 0] > 0.5) & (world.region == 0)
     policy = made_policy(world)
     records = play(world, policy, k=1500, holdout=700, changed=lambda t, people, mean: mean + 2.0 * both[people])
-    assert found(world, records, policy)["shape"].level == "problem"
+    finding = found(world, records, policy)["shape"]
+    assert finding.level == "problem"
+    assert re.match(
+        "People in the (lowest|second|third|ninth|highest) tenth of the predictions earned", finding.sentence
+    )
+
+
+def test_what_a_check_needs_is_one_sentence(world):
+    findings = found(world, play(world, made_policy(world), rounds=1, k=20, holdout=10), made_policy(world))
+    assert findings["cap"].sentence == "Whether the cap holds needs 50 known outcomes, and 30 are there."
+    assert findings["radius"].sentence.endswith("chosen after the model had learned, and 0 are there.")
+    assert findings["shape"].sentence.endswith(" known outcomes of closed rounds, and 30 are there.")
 
 
 @pytest.mark.parametrize("options", [{"radius": 0.001}, {"radius": "logdet", "noise": 0.001, "norm": 0.001}])

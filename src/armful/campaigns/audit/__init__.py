@@ -69,7 +69,7 @@ def findings(
     each = FALSE_ALARMS / 5
     rows = evidence.rows
     enough = rows.n >= max(FEWEST_ROWS, 4 * len(names))
-    few = f"needs {max(FEWEST_ROWS, 4 * len(names))} known outcomes of closed {words.rounds}, {rows.n} are there"
+    few = f"needs {max(FEWEST_ROWS, 4 * len(names))} known outcomes of closed {words.rounds}, and {rows.n} are there"
     model = WithinRounds.fit(rows) if enough else None
     found = [
         check_cap(rows, policy, words, each),

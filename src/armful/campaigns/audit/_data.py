@@ -11,6 +11,9 @@ from armful.campaigns._records import RoundRecord
 from armful.campaigns.holdout import uniforms
 from armful.checks import FloatArray, IntArray
 
+ROUNDING = 1e-12
+"""The mean square that rounding may make of something that is 0, as a fraction of the mean square of the rewards."""
+
 MOST_ROWS = 100_000
 """Outcomes that are looked at row by row: what so many do not show is too small to matter."""
 
@@ -46,6 +49,11 @@ class Rows:
         """The number of rows."""
         return self.rewards.size
 
+    @property
+    def rounding(self) -> float:
+        """How far rewards, their means and predictions may be apart by rounding alone."""
+        return math.sqrt(ROUNDING * float(self.rewards @ self.rewards) / max(self.n, 1))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence:
@@ -78,8 +86,9 @@ class Evidence:
 
     @property
     def variance(self) -> float:
-        """The variance of the noise about that estimate."""
-        return max(self.squares - float(self.moment @ self.theta), 0.0) / max(self.n - len(self.moment), 1)
+        """The variance of the noise about that estimate; at least what rounding may make."""
+        unexplained = max(self.squares - float(self.moment @ self.theta), 0.0) / max(self.n - len(self.moment), 1)
+        return max(unexplained, ROUNDING * self.squares / max(self.n, 1))
 
 
 def gather(records: Iterable[RoundRecord], n_features: int) -> Evidence:

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from armful.checks import FloatArray, IntArray
 
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+TENTHS = ("lowest tenth", *(f"{each} tenth" for each in ORDINALS[1:-1]), "highest tenth")
 FIFTHS = ("lowest fifth", "second fifth", "middle fifth", "fourth fifth", "highest fifth")
 
 
@@ -18,7 +20,7 @@ def parts_of(values: FloatArray, n: int) -> tuple[list[str], IntArray]:
     >>> parts_of(np.arange(10.0), 5)[1]
     array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
     >>> parts_of(np.array([0.0, 0.0, 0.0, 0.0, 0.5, 1.0]), 5)
-    (['lowest of 3 parts', '2. of 3 parts', 'highest of 3 parts'], array([0, 0, 0, 0, 1, 2]))
+    (['lowest of 3 parts', 'second of 3 parts', 'highest of 3 parts'], array([0, 0, 0, 0, 1, 2]))
     """
     edges = np.unique(np.quantile(values, np.arange(1, n) / n))
     part = np.searchsorted(edges, values, side="left")
@@ -27,9 +29,9 @@ def parts_of(values: FloatArray, n: int) -> tuple[list[str], IntArray]:
     if (n, m) == (5, 5):
         return list(FIFTHS), part
     if (n, m) == (10, 10):
-        return [f"{i}. tenth" for i in range(1, 11)], part
+        return list(TENTHS), part
     ends = {0: "lowest", m - 1: "highest"}
-    return [f"{ends.get(i, f'{i + 1}.')} of {m} parts" for i in range(m)], part
+    return [f"{ends.get(i, ORDINALS[i])} of {m} parts" for i in range(m)], part
 
 
 def ranks_of(values: FloatArray) -> FloatArray:

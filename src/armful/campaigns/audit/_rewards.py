@@ -39,7 +39,7 @@ def check_cap(rows: Rows, policy: Policy, words: Words, false_alarms: float) -> 
     if cap is None:
         return None
     if rows.n < FEWEST:
-        return not_checked("cap", f"Whether the cap holds needs {FEWEST} known outcomes, {rows.n} are there.")
+        return not_checked("cap", f"Whether the cap holds needs {FEWEST} known outcomes, and {rows.n} are there.")
     groups = np.array_split(np.argsort(rows.predicted, kind="stable"), min(N_GROUPS, rows.n // FEWEST))
     spread = float(rows.rewards.std())
     excess = [_excess(rows, group, cap, spread) for group in groups]
@@ -66,7 +66,7 @@ def _excess(rows: Rows, group: IntArray, cap: float, spread: float) -> float:
     above = rows.rewards[group] - cap
     _, person = np.unique(rows.person[group], return_inverse=True)
     squares = float((np.bincount(person, weights=above - above.mean()) ** 2).sum())
-    error = max(math.sqrt(squares), spread * math.sqrt(group.size)) / group.size
+    error = max(math.sqrt(squares) / group.size, spread / math.sqrt(group.size), rows.rounding)
     return 0.0 if error == 0 and above.mean() <= 0 else float(above.mean()) / max(error, np.finfo(float).tiny)
 
 
@@ -86,7 +86,7 @@ def check_radius(evidence: Evidence, policy: Policy, words: Words) -> Finding | 
         return not_checked(
             "radius",
             f"Whether enough is tried out needs {FEWEST} known outcomes of {words.people} chosen after the model had "
-            f"learned, {int(some.sum())} are there.",
+            f"learned, and {int(some.sum())} are there.",
         )
     X, bonus = rows.X[some], math.sqrt(float((rows.bonus[some] ** 2).mean()))
     in_hindsight = ((X @ evidence.theta - rows.predicted[some]) ** 2).mean()
@@ -97,7 +97,7 @@ def check_radius(evidence: Evidence, policy: Policy, words: Words) -> Finding | 
         f"In hindsight the predictions were off by {number(error)} (root mean square); the bonus for what is not known "
         f"was {number(bonus)}"
     )
-    if error > TOO_SMALL * bonus and error > NEGLIGIBLE_ERROR * spread:
+    if error > max(TOO_SMALL * bonus, NEGLIGIBLE_ERROR * spread, rows.rounding):
         return Finding(
             name="radius",
             level="problem" if error > FAR_TOO_SMALL * bonus else "look",
@@ -165,7 +165,7 @@ def check_delays(rows: Rows, model: WithinRounds, settings: Settings, words: Wor
 
 def check_leakage(rows: Rows, names: list[str], words: Words) -> Finding:
     """Return whether a single feature explains nearly all of the rewards, as only something known afterwards does."""
-    if rows.n < FEWEST or np.ptp(rows.rewards) == 0:
+    if rows.n < FEWEST or np.ptp(rows.rewards) <= rows.rounding:
         return not_checked("leakage", f"Whether a column knows too much needs {FEWEST} known outcomes that differ.")
     explained = np.array([_explained(rows.X[:, j], rows.rewards) for j in range(rows.X.shape[1])])
     best = int(explained.argmax())

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from armful.campaigns.audit._data import Rows, pseudo_inverse
+from armful.campaigns.audit._data import ROUNDING, Rows, pseudo_inverse
 from armful.checks import FloatArray, IntArray
 
 HELD_ALREADY = 1e-7
 """A column of which X leaves no larger fraction of the squares is one that X holds already: features are float32."""
-
-ROUNDING = 1e-12
-"""The squares of residuals that rounding makes, as a fraction of those of the rewards."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,7 +37,7 @@ class WithinRounds:
         X, r = centred(rows.X, rows.period), centred(rows.rewards, rows.period)
         inverse = pseudo_inverse(X.T @ X)
         fitted = X @ (inverse @ (X.T @ r))
-        squares = float((r - fitted) @ (r - fitted))
+        squares = float((r - fitted) @ (r - fitted)) / max(rows.n - X.shape[1] - np.unique(rows.period).size, 1)
         order = np.argsort(rows.person, kind="stable")
         people = rows.person[order]
         return cls(
@@ -48,7 +45,7 @@ class WithinRounds:
             fitted=fitted,
             residuals=r - fitted,
             explained=float(fitted @ fitted),
-            variance=max(squares / max(rows.n - X.shape[1] - np.unique(rows.period).size, 1), ROUNDING * float(r @ r)),
+            variance=max(squares, ROUNDING * float(r @ r), rows.rounding**2),
             inverse=inverse,
             period=rows.period,
             by_person=order,

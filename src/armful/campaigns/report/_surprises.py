@@ -57,7 +57,7 @@ def surprising_groups(rows: Rows, names: list[str]) -> tuple[tuple[Surprise, ...
     """
     learned = rows.learned
     errors = centred(rows.rewards - rows.predicted, rows.period)
-    variance = float((errors[learned] ** 2).mean()) if learned.any() else 0.0
+    variance = max(float((errors[learned] ** 2).mean()), rows.rounding**2) if learned.any() else 0.0
     found = []
     for name, inside in _groups(rows, names):
         part = np.flatnonzero(inside & learned)
@@ -101,7 +101,7 @@ def surprising_people(rows: Rows) -> tuple[tuple[Surprise, ...], int]:
     n = np.bincount(of)
     rewards, predicted = (np.bincount(of, weights=each[some]) for each in (rows.rewards, rows.predicted))
     spread = float((rows.rewards - rows.predicted)[some].std())
-    if spread == 0:
+    if spread <= rows.rounding:
         return (), n.size
     z = (rewards - predicted) / (spread * np.sqrt(n))
     yes_or_no = bool(np.isin(rows.rewards[some], (0.0, 1.0)).all())
