@@ -209,15 +209,18 @@ def rows(rewards, treated, rounds=None, people=None):
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (rows([], []), "the window of no round has closed"),
-        (rows([1.0, 0.0, 1.0], [True] * 3), "nobody of the holdout was picked, so there is nothing to compare with"),
+        (rows([], []), "no round's window has closed"),
+        (
+            rows([1.0, 0.0, 1.0], [True] * 3),
+            "no closed round had people of the holdout to compare with; holdout.share says how many there are",
+        ),
         (
             rows([1.0, 0.0, np.nan], [True, True, False]),
-            "the outcomes of 0 people of the holdout are known, two are needed",
+            "the outcomes of 0 people of the holdout are known, and two are needed",
         ),
         (
             rows([1.0, 0.0, 1.0], [True, True, False]),
-            "the outcomes of 1 people of the holdout are known, two are needed",
+            "the outcomes of 1 person of the holdout are known, and two are needed",
         ),
         (rows([np.nan, 0.0, 1.0], [True, False, False]), "the outcomes of 0 people of the chosen share are known"),
         (
@@ -234,7 +237,7 @@ def rows(rewards, treated, rounds=None, people=None):
         ),
         (
             rows([1.0, 0.0, 2.0, 0.0] * 2, [True, True, False, False] * 2, people=[1, 2, 3, 3] * 2),
-            "the outcomes of 1 people of the holdout are known",
+            "the outcomes of 1 person of the holdout are known",
         ),
     ],
 )
@@ -253,7 +256,10 @@ def test_the_effect_of_a_contact_has_a_sentence_of_its_own():
     lift = estimate_lift(data, against="no-contact", unit="visits")
     assert lift.sentence.startswith("being contacted changes the outcome of those chosen by +")
     assert "visits per contact (95 % CI" in lift.sentence
-    assert "no-contact share" in estimate_lift(rows([1.0], [True]), against="no-contact").sentence
+    assert estimate_lift(rows([1.0], [True]), against="no-contact").sentence == (
+        "The effect of a contact cannot be given yet: no closed round had people of the no-contact share to compare "
+        "with; holdout.no_contact says how many there are."
+    )
 
 
 def sentence(chosen, holdout, n=400, unit="visits"):
@@ -264,9 +270,9 @@ def sentence(chosen, holdout, n=400, unit="visits"):
 
 def test_the_sentence_says_the_lift_its_interval_and_what_the_holdout_cost():
     assert sentence(200, 100) == "+100 % (95 % CI 66 .. 146); the holdout cost about 100 visits"
-    assert sentence(110, 100) == "+10 % (95 % CI -13 .. 40), which may be chance; the holdout cost about 10 visits"
+    assert sentence(110, 100) == "+10 % (95 % CI -13 .. 40), which may be chance"
     assert sentence(60, 100) == "-40 % (95 % CI -56 .. -20); the holdout brought about 40 visits more"
-    assert sentence(1000, 1001, n=2000).startswith("0 % (95 % CI -6 .. 6), which may be chance")
+    assert sentence(1000, 1001, n=2000) == "0 % (95 % CI -6 .. 6), which may be chance"
     assert sentence(19_100, 19_000, n=20_000) == ("+0.53 % (95 % CI 0.09 .. 0.97); the holdout cost about 100 visits")
 
 
@@ -290,6 +296,8 @@ def test_rewards_that_are_rare_in_the_holdout_are_noted():
     rewards = np.concatenate([np.arange(400) < 30, np.arange(400) < 9]).astype(float)
     (note,) = estimate_lift(rows(rewards, np.arange(800) < 400)).notes
     assert note == ("Only 9 of the 400 known rewards of the holdout differ from 0: the intervals may be too narrow.")
+    (note,) = estimate_lift(rows(np.arange(22) % 11 == 0, np.arange(22) < 11)).notes
+    assert note.startswith("Only 1 of the 11 known rewards of the holdout differs from 0: ")
     few = estimate_lift(rows([1.0, 2.0, 3.0, 4.0], [True, True, False, False]))
     assert few.notes == ("Only 2 rewards of the holdout are known: the intervals may be too narrow.",)
     rewards[410] = 1.0
@@ -335,7 +343,7 @@ def test_rounds_of_a_campaign_become_rows_of_closed_rounds_with_the_same_people(
 
 
 def test_a_campaign_without_rounds_has_a_sentence():
-    assert estimate_lift(lift_data([])).sentence == "No lift can be given yet: the window of no round has closed."
+    assert estimate_lift(lift_data([])).sentence == "No lift can be given yet: no round's window has closed."
 
 
 def test_controls_are_predictions_minus_the_mean_of_those_of_the_same_groups():

@@ -470,11 +470,43 @@ def lift_with(low, high, anytime_low, anytime_high):
         ((-1, 3, -2, 4), "cannot be told yet"),
         ((-3, -1, -4, 1), "It probably does worse"),
         ((-3, -1, -4, -0.5), "It does worse"),
-        ((None, None, None, None), "will be seen"),
     ],
 )
 def test_the_verdict_believes_the_interval_for_many_looks(data, ends, words):
     assert words in verdict(replace(data, lift=lift_with(*ends)))
+
+
+def said(data):
+    """The headline and the verdict."""
+    return data.lift.sentence, verdict(data)
+
+
+def test_the_verdict_says_what_is_known_of_both_shares_if_chance_cannot_be_judged(campaign):
+    def rewarded(record, mean):
+        rewards = np.where(record.shares == "holdout", 0.0, np.arange(record.ids.size) % 5 < 5 * mean)
+        return replace(record, rewards=rewards)
+
+    closed = campaign.records[:2]
+    headline, words = said(data_of(campaign, records=[rewarded(each, 0.4) for each in closed]))
+    assert headline == "No lift can be given yet: all known rewards of the holdout are 0, so chance cannot be judged."
+    assert words == (
+        "Whether it works cannot be told yet: so far the chosen earned 0.4 per contact, by 400 known outcomes, and the "
+        "holdout 0, by 100."
+    )
+    _, words = said(data_of(campaign, records=[rewarded(each, 0.0) for each in closed]))
+    assert "so far the chosen earned 0 per contact, by 400 known outcomes, and the holdout 0, by 100." in words
+    first = opened(campaign.records[0], np.zeros(campaign.records[0].ids.size, dtype=bool))
+    assert "will be seen when outcomes of both shares are known" in said(data_of(campaign, records=[first]))[1]
+    assert "will be seen when outcomes of both shares are known" in said(data_of(campaign, records=[]))[1]
+
+
+def test_without_a_holdout_the_report_says_how_to_have_one(campaign):
+    records = [replace(each, shares=np.full(each.ids.size, "chosen")) for each in campaign.records]
+    headline, words = said(data_of(campaign, records=records))
+    assert headline.endswith("with; holdout.share says how many there are.")
+    assert words == (
+        "Without a holdout nobody can say whether it works: set holdout.share, and later rounds can show it."
+    )
 
 
 @pytest.mark.parametrize(
@@ -493,6 +525,8 @@ def test_the_verdict_believes_the_interval_for_many_looks(data, ends, words):
 def test_the_audit_is_fine_only_as_far_as_it_was_checked(data, findings, value, note):
     texts = Page(document(replace(data, findings=tuple(findings)), "plotly")).texts
     at = texts.index("audit")
+    says_how_often = any("one audit in a hundred" in text for text in texts)
+    assert says_how_often == (sum(finding.checked for finding in findings) > 0)
     assert texts[at : at + 3] == ["audit", value, note]
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from armful.campaigns.lift import Lift
+from armful.cli._campaign_output import Reported, summary
 from tests.cli.campaigns import Terminal, day, read_rows, write_customers, write_outcomes, write_rows
 
 
@@ -190,9 +192,15 @@ def test_status_before_the_first_round_names_choose(armful, tmp_path):
     assert last_line(done) == "next: armful choose autumn customers.csv"
 
 
+def test_a_lift_is_printed_with_what_it_is_compared_with(capsys):
+    lift = Lift(sentence="+12 % (95 % CI 4 .. 21)", level=0.95, per_contact=0.1)
+    summary(Reported(report=Path("report.html"), lift=lift))
+    assert capsys.readouterr().out.startswith("against the holdout: +12 % (95 % CI 4 .. 21).\n")
+
+
 def test_report_says_whether_it_worked_and_where_the_page_is(begun, tmp_path):
     done = begun.works("report", "autumn", "--now", day(15))
-    assert done.stdout.startswith("against the holdout: ")
+    assert done.stdout.startswith("No lift can be given yet: the outcomes of ")
     assert f"the report: {Path('autumn', 'report.html')}" in done.stdout
     assert (tmp_path / "autumn" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert last_line(done) == "next: armful choose autumn customers.csv"

@@ -138,7 +138,8 @@ def _(plan: PlanResult) -> None:
 
 @summary.register
 def _(reported: Reported) -> None:
-    typer.echo(f"against the holdout: {ended(reported.lift.sentence)}")
+    against = "against the holdout: " if reported.lift.known else ""
+    typer.echo(f"{against}{ended(reported.lift.sentence)}")
     summary(reported.report)
 
 

@@ -81,10 +81,13 @@ def in_words(
         size = _with_interval(100 * ratio, 100 * ratio_low, 100 * ratio_high, level, " %")
     else:
         size = _with_interval(lift, low, high, level, f" {unit} per {per}")
-    if low <= 0 <= high:
+    may_be_chance = low <= 0 <= high
+    if may_be_chance:
         size += ", which may be chance"
     if against == "no-contact":
         return f"being contacted changes the outcome of those chosen by {size}"
+    if may_be_chance:  # so may be what the holdout cost
+        return size
     amount = f"{_short(abs(cost))} {unit}"
     return f"{size}; the holdout {'cost about ' + amount if cost >= 0 else 'brought about ' + amount + ' more'}"
 
@@ -109,15 +112,17 @@ def impossible(data: LiftData, against: str) -> str:
 
 def _reason(data: LiftData, share: str) -> str:
     if not data.rewards.size:
-        return "the window of no round has closed"
+        return "no round's window has closed"
     if data.treated.all():
-        return f"nobody of {share} was picked, so there is nothing to compare with"
+        setting = "holdout.share" if share == _share("holdout") else "holdout.no_contact"
+        return f"no closed round had people of {share} to compare with; {setting} says how many there are"
     known = np.isfinite(data.rewards)
     shares = {share: known & ~data.treated, "the chosen share": known & data.treated}
     for name, rows in shares.items():
         n_people = np.unique(data.people[rows]).size
         if n_people < 2:
-            return f"the outcomes of {n_people} people of {name} are known, two are needed"
+            of = "1 person" if n_people == 1 else f"{n_people} people"
+            return f"the outcomes of {of} of {name} are known, and two are needed"
     for name, rows in shares.items():
         values = np.unique(data.rewards[rows])
         if values.size == 1:
@@ -134,7 +139,8 @@ def notes(data: LiftData, against: str) -> tuple[str, ...]:
         return ()
     few = f"Only {rewards.size} rewards of {_share(against)} are known"
     if rewards.size >= FEWEST_REWARDS:
-        few = f"Only {n_others} of the {rewards.size} known rewards of {_share(against)} differ from {commonest:g}"
+        verb = "differs" if n_others == 1 else "differ"
+        few = f"Only {n_others} of the {rewards.size} known rewards of {_share(against)} {verb} from {commonest:g}"
     return (f"{few}: the intervals may be too narrow.",)
 
 

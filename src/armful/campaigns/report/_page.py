@@ -10,7 +10,7 @@ from pathlib import Path
 from armful.campaigns.audit._finding import Finding, percent
 from armful.campaigns.audit._words import CAMPAIGN, title
 from armful.campaigns.lift._words import ended
-from armful.campaigns.report._data import ReportData
+from armful.campaigns.report._data import Mean, ReportData
 from armful.campaigns.report._section import NONE, Drawn, Section, Table, counted, known
 from armful.campaigns.report._sections import sections
 from armful.experiments import _page as page
@@ -72,7 +72,7 @@ def verdict(data: ReportData) -> str:
     """Return what the lift means, with care for people who look often."""
     lift = data.lift
     if lift.low is None or lift.high is None or lift.anytime_low is None or lift.anytime_high is None:
-        return "Whether it works will be seen when outcomes of both shares are known."
+        return _without_lift(data)
     means = (
         f"The chosen earned {known(lift.treated_mean)} per contact, the holdout {known(lift.baseline)}, over "
         f"{counted(lift.n_rounds, 'round')} and {counted(lift.n_contacts, 'contact')}."
@@ -86,6 +86,28 @@ def verdict(data: ReportData) -> str:
     if lift.high < 0:
         return f"It probably does worse than the house rule; if you looked after every round, it may be chance. {means}"
     return f"Whether it works cannot be told yet: the difference may be chance. {means}"
+
+
+def _without_lift(data: ReportData) -> str:
+    """Return why nothing is known of the lift, and what is known of both shares."""
+    if data.rounds and not any(each.n_holdout for each in data.rounds):
+        return "Without a holdout nobody can say whether it works: set holdout.share, and later rounds can show it."
+    closed = [each for each in data.rounds if each.closed]
+    chosen, holdout = (_known_mean([getattr(each, share) for each in closed]) for share in ("chosen", "holdout"))
+    if not chosen.n or not holdout.n:
+        return "Whether it works will be seen when outcomes of both shares are known."
+    return (
+        f"Whether it works cannot be told yet: so far the chosen earned {known(chosen.value)} per contact, by "
+        f"{counted(chosen.n, 'known outcome')}, and the holdout {known(holdout.value)}, by {holdout.n:,}."
+    )
+
+
+def _known_mean(means: list[Mean]) -> Mean:
+    """Return the mean of all rewards of some rounds."""
+    some = [each for each in means if each.n]
+    n = sum(each.n for each in some)
+    value = sum(each.value * each.n for each in some) / n if n else math.nan
+    return Mean(value=value, low=math.nan, high=math.nan, n=n)
 
 
 def _header(data: ReportData) -> str:
@@ -167,8 +189,10 @@ def _audit(data: ReportData) -> str:
     checked = sum(each.checked for each in data.findings)
     text = (
         f"What the method takes for granted, checked on the outcomes: {checked} of {len(data.findings)} assumptions "
-        "could be checked. If nothing is wrong, about one audit in a hundred finds something all the same."
+        "could be checked."
     )
+    if checked:
+        text += " If nothing is wrong, about one audit in a hundred finds something all the same."
     ranked = sorted(data.findings, key=lambda each: ORDER.index(_level(each)))
     return (
         '<section id="audit" aria-labelledby="audit-title">\n<h2 id="audit-title">Audit</h2>\n'

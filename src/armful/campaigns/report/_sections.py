@@ -115,7 +115,7 @@ def exploration(data: ReportData) -> Section | None:
         title="Exploration",
         text=[
             "The share of the chosen whom the model alone would not have chosen: they are tried out because too "
-            "little is known of people like them. It falls as the model learns."
+            "little is known of people like them. It usually falls as the model learns."
         ],
         drawn=[
             Drawn(
