@@ -1,5 +1,6 @@
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -198,6 +199,8 @@ def test_sentences_follow_the_numbers():
     late = usual.per_round
     assert "more rounds of fewer contacts would learn faster" in words(usual)[1]
     assert words(usual, cadence=500.0)[1].endswith("and here it is 200: the rounds are short enough.")
+    assert "and here it is 600: " in words(usual, window_rounds=2)[1]
+    assert "and here it is 1,000: " in words(usual, window_rounds=9)[1]  # all of 5 rounds
     assert words(usual)[2] == "In round 1 nothing is known; from round 2 on the expected rewards decide."
     assert (
         "more customers than can be chosen could be worth the highest mean reward, 1; from round 3 on"
@@ -212,6 +215,9 @@ def test_sentences_follow_the_numbers():
     assert "In the first 3 rounds no outcome is known" in words(usual, rounds_to_learn=4, window_rounds=2)[2]
     assert "outcomes that come 1 round late" in words(usual, window_rounds=1)[0]
     assert words(usual, per_round=late[:1])[3].endswith("% are there to learn more of people like them in round 1.")
+    once = words(usual, per_round=late[:1])[4]
+    assert re.fullmatch(r"Compared with .* a contact would bring \S+ %; who knew everything would have \S+ %\.", once)
+    assert "over all rounds, " in words(usual)[4]
     settled = (late[0], *(replace(each, exploring=0.05) for each in late[1:]))
     assert words(usual, per_round=settled)[3].endswith("and 5 % in round 5; in round 2 they are fewer than a tenth.")
     assert any("no lift can be seen: hold out more people" in each for each in words(usual, smallest_lift=None))

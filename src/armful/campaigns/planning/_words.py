@@ -52,7 +52,7 @@ def _setting(plan: PlanResult) -> str:
 
 
 def _cadence(plan: PlanResult) -> str:
-    between = plan.k * (1 + plan.window_rounds)
+    between = plan.k * min(1 + plan.window_rounds, plan.rounds)
     rule = f"About {max(round(plan.cadence), 1):,} contacts can go out before outcomes are learned without losing by it"
     if between <= plan.cadence:
         return f"{rule}, and here it is {between:,}: the rounds are short enough."
@@ -91,11 +91,13 @@ def _exploring(plan: PlanResult) -> str:
 
 
 def _lift(plan: PlanResult) -> str:
+    brings = f"Compared with customers drawn at random a contact would bring {_signed(plan.lift)}"
+    if len(plan.per_round) == 1:
+        return f"{brings}; who knew everything would have {_signed(plan.best_lift)}."
     first, last = plan.per_round[0].lift, plan.per_round[-1].lift
     return (
-        f"Compared with customers drawn at random a contact would bring {_signed(plan.lift)} over all rounds, "
-        f"{_signed(first)} in the first and {_signed(last)} in the last; who knew everything would have "
-        f"{_signed(plan.best_lift)} over all rounds."
+        f"{brings} over all rounds, {_signed(first)} in the first and {_signed(last)} in the last; who knew everything "
+        f"would have {_signed(plan.best_lift)} over all rounds."
     )
 
 
