@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from armful.service._openapi import document
 from tests import browsers
-from tests.service.dashboard_server import KEY, open_page, started_servers, tile
+from tests.service.dashboard_server import KEY, open_page, tile
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
@@ -44,18 +44,6 @@ CONTRAST = """() => {
   }
   return poor;
 }"""  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsers.launched() as browser:
-        yield browser
-
-
-@pytest.fixture
-def serve():
-    with started_servers() as start:
-        yield start
 
 
 def test_every_chart_is_drawn_and_has_its_table(browser, serve):

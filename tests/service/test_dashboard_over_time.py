@@ -8,22 +8,10 @@ from playwright.sync_api import expect
 
 from armful.campaigns.decisions._series import mean_of
 from tests import browsers
-from tests.service.dashboard_server import open_page, started_servers, tile
+from tests.service.dashboard_server import open_page, tile
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 expect.set_options(timeout=browsers.PATIENCE_MS)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsers.launched() as browser:
-        yield browser
-
-
-@pytest.fixture
-def serve():
-    with started_servers() as start:
-        yield start
 
 
 def test_pooled_points_keep_the_mean_of_all_rewards(browser, serve):

@@ -4,22 +4,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests import browsers
-from tests.service.dashboard_server import open_page, started_servers, tile
+from tests.service.dashboard_server import open_page, tile
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 expect.set_options(timeout=browsers.PATIENCE_MS)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsers.launched() as browser:
-        yield browser
-
-
-@pytest.fixture
-def serve():
-    with started_servers() as start:
-        yield start
 
 
 @pytest.mark.parametrize(("relative", "shown"), [(1.39, "+139 %"), (0.0423, "+4.2 %"), (0.995, "+100 %")])
