@@ -12,12 +12,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser]
 expect.set_options(timeout=browsers.PATIENCE_MS)
 
 
-@pytest.fixture
-def browser():
-    with browsers.launched() as browser:
-        yield browser
-
-
 def number(page, title):
     return int(tile(page, title).text_content().replace(",", ""))
 
