@@ -143,6 +143,21 @@ def test_excluded_people_are_not_chosen_and_required_ones_are(tmp_path, clock):
             assert len(ids) == len(set(ids))
 
 
+@pytest.mark.parametrize("key", ["exclude", "require"])
+def test_a_file_of_ids_that_names_no_customer_is_noted(tmp_path, clock, key):
+    folder = tmp_path / "a"
+    folder.mkdir()
+    for name, ids in {"some.csv": ["gone", "c7"], "none.csv": ["gone", "C7"]}.items():
+        csv.write_csv(pa.table({"id": ids}), folder / name)
+    (folder / "empty.csv").write_text("id\n")
+    make(folder, choose=f"{key} = ['some.csv', 'none.csv', 'empty.csv']\nrest = 1")
+    with opened(folder, clock) as campaign:
+        for _ in range(2):
+            assert [note for note in campaign.choose(customers()).notes if ".csv" in note] == [
+                "no id in none.csv is that of a customer of this file; both files must write 'id' in the same way"
+            ]
+
+
 @pytest.mark.parametrize("quotas", [QUOTAS, NESTED])
 def test_quotas_hold_for_chosen_and_holdout_together(tmp_path, clock, quotas):
     with opened(make(tmp_path / "a", choose=quotas), clock) as campaign:

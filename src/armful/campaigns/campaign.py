@@ -28,7 +28,7 @@ from armful.campaigns.rounds._lists import (
     refuse_target,
     remove_from_list,
 )
-from armful.campaigns.rounds._standing import frozen_notes, learning_notes, quota_notes, recipe_notes, required_notes
+from armful.campaigns.rounds._standing import customer_notes, frozen_notes, learning_notes, recipe_notes
 from armful.campaigns.rounds._workspace import is_in_use, remove_abandoned, workspace
 from armful.campaigns.settings import Settings
 from armful.errors import LedgerError
@@ -190,7 +190,7 @@ class Campaign(CampaignView):
             )
             picked = choose_round(customers, self.settings, policy, folded.state, pending, number)
             notes = recipe_notes(recipe) if number == 1 else frozen_notes(recipe, self.settings)
-            notes += [*required_notes(customers), *quota_notes(customers, self.settings)]
+            notes += customer_notes(customers, self.settings)
             details = {**picked.details, "source": _name_of(source), "version": __version__}
             chosen_at = self.now()
             values: dict[str, Any] = {"number": number, "key": key, "chosen_at": chosen_at, "details": details}

@@ -56,6 +56,8 @@ class Customers:
         For each column with a quota the group of each customer.
     costs, scores : ndarray, shape (n,), or None
         The columns of the budget and of the house rule.
+    strangers : tuple of str
+        The files of excluded or required ids of which none is that of a customer.
     """
 
     table: Table
@@ -67,6 +69,7 @@ class Customers:
     groups: Mapping[str, Groups]
     costs: FloatArray | None
     scores: FloatArray | None
+    strangers: tuple[str, ...] = ()
 
     def ids_at(self, indices: IntArray) -> Ids:
         """Return the ids of some customers, `(m,)`."""

@@ -82,14 +82,27 @@ def frozen_notes(recipe: FeatureRecipe, settings: Settings) -> list[str]:
     return [f"the features are those of the first round: what campaign.toml now says of {names} has no effect on them"]
 
 
-def required_notes(customers: Customers) -> list[str]:
+def customer_notes(customers: Customers, settings: Settings) -> list[str]:
+    """Return what to say of the customers of a round and what the settings name of them."""
+    return [*_required_notes(customers), *_stranger_notes(customers, settings), *_quota_notes(customers, settings)]
+
+
+def _required_notes(customers: Customers) -> list[str]:
     """Return what to say of those who must be chosen and cannot be."""
     n = int((customers.required & (customers.excluded | (customers.shares == NO_CONTACT))).sum())
     who = f"{n} of the required customers are" if n > 1 else "one of the required customers is"
     return [f"{who} not contacted: excluded, resting or in the no-contact share"] if n else []
 
 
-def quota_notes(customers: Customers, settings: Settings) -> list[str]:
+def _stranger_notes(customers: Customers, settings: Settings) -> list[str]:
+    """Return what to say of files of excluded or required ids that name no customer, whose ids may be other ones."""
+    return [
+        f"no id in {name} is that of a customer of this file; both files must write {settings.id!r} in the same way"
+        for name in customers.strangers
+    ]
+
+
+def _quota_notes(customers: Customers, settings: Settings) -> list[str]:
     """Return what to say of quotas on groups that no customer is in, whose names may be misspelt."""
     return [
         f"the quota on {quota.column!r} names {group!r}, and no customer of this file has that"
