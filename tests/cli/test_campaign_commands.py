@@ -260,6 +260,8 @@ NOT_A_DATE = "--now takes a date like 2026-03-01"
         (["init", "new"], "give your customers by --from FILE"),
         (["init", "new", "--kind", "servce"], "--kind is campaign or service, got 'servce'"),
         (["init", "new", "--kind", "service"], "give items or past impressions by --from FILE, or ready features by"),
+        (["init", "", "--from", "customers.csv"], "the folder of a campaign needs a name, got an empty one"),
+        (["init", "", "--kind", "service", "--features", "3"], "the folder of a campaign needs a name, got an empty"),
         (["init", "new", "--from", "customers.csv", "--features", "3"], "--features is for --kind service"),
         (["init", "new", "--from", "customers.csv", "--context", "region"], "--context is for --kind service"),
         (["check", "missing"], "does not exist; `armful init missing"),

@@ -15,7 +15,7 @@ def _option(name: str, metavar: str, text: str) -> Any:
 
 
 Name = Annotated[str, _argument("NAME", "The campaign: its folder, or the address of its store.")]
-NewFolder = Annotated[Path, _argument("NAME", "The folder to make for the campaign.")]
+NewFolder = Annotated[str, _argument("NAME", "The folder to make for the campaign.")]
 Customers = Annotated[Path, _argument("FILE", "Your customers as they are now: CSV, Parquet or a folder of Parquet.")]
 OutcomesFile = Annotated[Path, _argument("FILE", "Outcomes: a CSV or Parquet file, one row for each.")]
 

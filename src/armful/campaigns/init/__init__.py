@@ -9,7 +9,7 @@ from armful.campaigns.init._roles import check_id, guess_columns, guess_id, gues
 from armful.campaigns.init._service import init_service
 from armful.campaigns.init._template import Guess, campaign_toml
 from armful.campaigns.init._words import columns_as_words, listed, separated
-from armful.campaigns.init._writing import InitResult, name_of, new_settings, relative, write_settings
+from armful.campaigns.init._writing import InitResult, name_of, new_folder, new_settings, relative, write_settings
 from armful.campaigns.reading._delimiter import guess_delimiter, is_csv
 from armful.campaigns.settings import parse_settings
 
@@ -74,7 +74,7 @@ def init_campaign(
     k = 20 contacts in a round: a tenth of the customers, at most 1,000
     cap = 1: right for yes or no, 1 or 0; for amounts, a number that no mean reward exceeds
     """
-    folder, source = Path(folder), Path(source)
+    folder, source = new_folder(folder), Path(source)
     path = new_settings(folder)
     if k is not None:
         checks.count("k", k)

@@ -13,7 +13,7 @@ from armful.campaigns.init._profiles import ColumnProfile, FileProfile, profile_
 from armful.campaigns.init._roles import RewardGuess, guess_columns, guess_quota, guess_reward, named
 from armful.campaigns.init._service_template import ServiceGuess, service_toml
 from armful.campaigns.init._words import columns_as_words, listed, separated
-from armful.campaigns.init._writing import InitResult, name_of, new_settings, relative, write_settings
+from armful.campaigns.init._writing import InitResult, name_of, new_folder, new_settings, relative, write_settings
 from armful.campaigns.reading._delimiter import guess_delimiter, is_csv
 from armful.campaigns.rounds._customers import fit_recipe
 from armful.campaigns.settings import Settings, parse_settings
@@ -82,7 +82,7 @@ def init_service(
     cap = 1: right for yes or no, 1 or 0; for amounts, a number that no mean reward exceeds
     2 % of each slate are drawn at random, 5 % of the units get random slates to compare with
     """
-    folder = Path(folder)
+    folder = new_folder(folder)
     path = new_settings(folder)
     k = SLATE if k is None else checks.count("k", k)
     if (source is None) == (features is None):

@@ -30,6 +30,13 @@ class InitResult(Result):
     questions: list[str]
 
 
+def new_folder(folder: Path | str) -> Path:
+    """Return the folder of a new campaign; raise ValueError for an empty name, which would be the current folder."""
+    if not str(folder).strip():
+        raise ValueError('the folder of a campaign needs a name, got an empty one; "." is the current folder')
+    return Path(folder)
+
+
 def new_settings(folder: Path) -> Path:
     """Return where the settings of a new campaign go; raise FileExistsError if something is there already."""
     path = folder / FILE_NAME
