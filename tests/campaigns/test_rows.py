@@ -109,7 +109,8 @@ class TestBadCsv:
     @pytest.mark.parametrize(
         ("content", "sentence"),
         [
-            (b"", "FILE could not be read as CSV: Empty CSV file"),
+            (b"", "FILE is empty"),
+            (b"\n\n\n", "FILE is empty"),
             ("id,café\n1,naïve\n".encode("latin-1"), "FILE is not UTF-8: save it as UTF-8"),
             ("id,job\n1,naïve\n".encode("latin-1"), "FILE is not UTF-8: save it as UTF-8"),
             ("id,job\n1,clerk\n".encode("utf-16"), "FILE is not UTF-8: save it as UTF-8"),
@@ -124,7 +125,7 @@ class TestBadCsv:
         ("content", "sentence"),
         [
             (b"id,x\n", "FILE holds no rows"),
-            (b"id,x,x\n1,2,3\n", "column 'x' is there twice in FILE or in columns=[...]: each must be there once"),
+            (b"id,x,x\n1,2,3\n", "column 'x' is there twice in FILE: each must be there once"),
         ],
     )
     def test_a_file_without_rows_or_with_a_column_twice(self, folder, content, sentence):

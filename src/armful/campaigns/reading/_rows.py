@@ -124,7 +124,7 @@ def _from_csv(
 ) -> RowReader:
     names, types = _csv_types(files[0], text, dialect)
     needed = names if columns is None else list(columns)
-    refuse_column_choice(name, names, needed)
+    _refuse_columns(name, names, needed)
     wanted = needed if read is None else list(read)
     kinds = {column: types[column] for column in wanted}
     sizes, position = [file.size or 0 for file in files], [0]
@@ -132,7 +132,7 @@ def _from_csv(
     def batches() -> Iterator[pa.RecordBatch]:
         for i, file in enumerate(files):
             present = names if i == 0 else _csv_types(file, text, dialect)[0]
-            refuse_column_choice(file.path, present, needed)
+            _refuse_columns(file.path, present, needed)
             with _csv_errors(file.path, present):
                 raw = file.system.open_input_file(file.path)
                 for batch in _open_csv(raw, file.path, dialect, column_types=kinds, include_columns=wanted):
@@ -141,6 +141,14 @@ def _from_csv(
         position[0] = sum(sizes)
 
     return RowReader(pa.schema(list(kinds.items())), None, sum(sizes), batches(), lambda: position[0])
+
+
+def _refuse_columns(name: str, available: Sequence[str], needed: Sequence[str]) -> None:
+    """Raise ValueError if a column is not in a file, or in it twice."""
+    twice = next((column for column in needed if available.count(column) > 1), None)
+    if twice is not None:
+        raise ValueError(f"column {twice!r} is there twice in {name}: each must be there once")
+    refuse_column_choice(name, list(available), list(needed))
 
 
 def _csv_types(file: FileStamp, text: Sequence[str], dialect: Dialect) -> tuple[list[str], dict[str, pa.DataType]]:
@@ -194,6 +202,8 @@ def _csv_errors(path: str, names: Sequence[str]) -> Iterator[None]:
 
 def _refuse_row(path: str, message: str) -> None:
     """Raise FileFormatError with one sentence for a row that cannot be read."""
+    if message.startswith("Empty CSV file") or "cannot infer number of columns" in message:
+        raise FileFormatError(f"{path} is empty") from None
     if "straddling object" in message:
         sentence = f"{path} has a row of more than {CSV_BLOCK >> 20} MiB: close the quote that is left open in it"
         raise FileFormatError(sentence) from None
@@ -210,7 +220,7 @@ def _from_parquet(
     first = found[0][0]
     needed = feature_columns(first) if columns is None else list(columns)
     for file, (schema, _) in zip(files, found, strict=True):
-        refuse_column_choice(file.path, schema.names, needed)
+        _refuse_columns(file.path, schema.names, needed)
     wanted = needed if read is None else list(read)
     n_rows, n_bytes = sum(metadata.num_rows for _, metadata in found), sum(file.size or 0 for file in files)
     if not n_rows:
@@ -249,7 +259,7 @@ def _from_stream(source: Any, columns: Sequence[str] | None) -> RowReader:
         except (TypeError, ValueError) as error:  # columns that Arrow cannot have
             raise_unreadable(name, what, error)
     wanted = feature_columns(reader.schema) if columns is None else list(columns)
-    refuse_column_choice(name, reader.schema.names, wanted)
+    _refuse_columns(name, reader.schema.names, wanted)
 
     def batches() -> Iterator[pa.RecordBatch]:
         with readable_errors(name, what):
