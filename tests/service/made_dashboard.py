@@ -34,7 +34,7 @@ AUDIT = [
         "Set `discount = 0.999` in the table `[learning]`.",
     ),
     ("ok", "Straight lines", "Straight lines fit: no feature has a bend that chance does not explain.", ""),
-    ("open", "Late rewards", "Whether late outcomes are like early ones needs 100 of them, 41 are there.", ""),
+    ("open", "Late rewards", "Whether late outcomes are like early ones needs 100 of them, and 41 are there.", ""),
 ]
 
 

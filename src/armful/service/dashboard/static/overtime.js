@@ -14,8 +14,8 @@ const EXPLORES_TOO = {
   random: "The policy explores too: in some decisions, `epsilon` of all, every score is random. Those are not counted here.",
 };
 const EXPLORES_PEOPLE = {
-  bonus: "they are tried out because too little is known of people like them. It falls as the model learns.",
-  draw: "a random draw from what their reward may be put them first. It falls as the model learns.",
+  bonus: "they are tried out because too little is known of people like them. It usually falls as the model learns.",
+  draw: "a random draw from what their reward may be put them first. It usually falls as the model learns.",
   random: "in a round that explores, a share `epsilon` of all rounds, every score is random.",
 };
 
