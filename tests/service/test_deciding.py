@@ -268,19 +268,33 @@ def test_quotas_exclusions_and_requirements_of_a_request(taught):
     assert stored.groups["region"].tolist() == [groups[int(name[1:])] for name in stored.ids]
 
 
+def test_a_bound_of_all_arms_is_not_stored_as_one_arm(tmp_path):
+    """In JSON the share 1.0 would be the number 1."""
+    more = 'choose.quotas = [{ column = "region", at_most = 1.0 }]\nchoose.k = 5\n'
+    settings = SETTINGS.replace("choose.k = 3\n", more)
+    folder = make_campaign(tmp_path / "autumn", 'features.leave_out = ["region"]\n', settings)
+    request = request_of(features(9)) | {"constraint": {"k": 5}}
+    for candidate in request["candidates"]:
+        candidate["columns"] = {"region": "north"}
+    with serving(folder) as service:
+        service.post("/v1/decisions", request)
+        (quota,) = service.get("/v1/decisions/1").json()["constraint"]["quotas"]
+    assert quota["at_most"] == 5
+
+
 def test_candidates_without_the_column_of_a_quota_are_told_of(tmp_path):
     folder = make_campaign(tmp_path / "autumn", 'features.leave_out = ["region"]\n')
     request = request_of(features(4)) | {"constraint": {"quotas": [{"column": "region", "at_most": 1}]}}
     with serving(folder) as service:
         (note, _) = reversed(service.post("/v1/decisions", request).json()["notes"])
-        assert note == "4 of 4 candidates have no 'region': for quotas they are the group '(none)'"
+        assert note == "'region' is missing in 4 of 4 candidates: for quotas they are the group '(none)'"
         for candidate, region in zip(request["candidates"], ["north", None, "south", "west"], strict=True):
             candidate["columns"] = {"region": region}
         assert service.post("/v1/decisions", request).json()["notes"] == [
-            "1 of 4 candidates have no 'region': for quotas they are the group '(none)'"
+            "'region' is missing in 1 of 4 candidates: for quotas they are the group '(none)'"
         ]
         assert service.get("/v1/decisions/2").json()["notes"] == [
-            "1 of 4 candidates have no 'region': for quotas they are the group '(none)'"
+            "'region' is missing in 1 of 4 candidates: for quotas they are the group '(none)'"
         ]
 
 

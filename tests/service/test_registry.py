@@ -200,7 +200,7 @@ def test_without_arms_there_are_no_candidates(ledger, encoder):
 
 def test_without_arms_that_can_be_used_it_is_said_why(ledger, encoder):
     ledger.put_arms([("c", b"from a later armful")])
-    sentence = "the request has none, and 1 registered arms cannot be candidates; arm 'c' cannot be read"
+    sentence = "the request has none, and 1 registered arm cannot be chosen; arm 'c' cannot be read"
     with pytest.raises(ValueError, match=sentence):
         Registry(ledger, encoder).candidates(None, PT)
 
@@ -214,7 +214,7 @@ def test_arms_that_later_settings_cannot_use_are_left_out_and_explained(ledger, 
     registry = Registry(ledger, Encoder.of(narrower, encoder.recipe))
     assert list(registry.candidates(None, PT).ids) == ["a"]
     sentence = registry.unusable
-    assert sentence.startswith("2 registered arms cannot be candidates; arm ")
+    assert sentence.startswith("2 registered arms cannot be chosen; arm ")
     assert caplog.messages == [sentence]
     assert not registry.refresh()
     assert caplog.messages == [sentence]

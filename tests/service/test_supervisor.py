@@ -267,6 +267,11 @@ def test_a_process_that_the_system_has_no_room_for_is_tried_again(monkeypatch, c
     attempts[:] = [None]
     with pytest.raises(BlockingIOError):
         Supervisor(roles, None, lambda _: None).run()
+    attempts[:] = [None]
+    child = _children.Child(roles[0])
+    with pytest.raises(BlockingIOError):
+        child.start()
+    assert list(child.waitables()) == [], "the pipe is still open"
 
 
 def test_time_in_which_the_supervisor_did_not_run_is_no_silence():

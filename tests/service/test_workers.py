@@ -52,7 +52,7 @@ def test_arms_that_settings_cannot_use_are_told_of(folder):
     make_campaign(folder, "")
     with serving(folder) as service:
         (note,) = service.get("/v1/status").json()["notes"]
-        assert "1 registered arms cannot be candidates; arm 'a'" in note
+        assert "1 registered arm cannot be chosen; arm 'a'" in note
         assert note in service.post("/v1/decisions", {}).json()["detail"]
 
 

@@ -186,8 +186,8 @@ def _without_group(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for column, labels in groups.items():
         missing = labels.count(NO_GROUP)
         if missing:
-            who = f"{missing} of {len(labels)} candidates"
-            yield f"{who} have no {column!r}: for quotas they are the group {NO_GROUP!r}"
+            where = f"{missing} of {len(labels)} candidates"
+            yield f"{column!r} is missing in {where}: for quotas they are the group {NO_GROUP!r}"
 
 
 def _as_json(quotas: Sequence[QuotaRequest]) -> list[dict[str, Any]]:

@@ -86,7 +86,8 @@ class _Known:
         if not self.unusable:
             return None
         id, why = next(iter(self.unusable.items()))
-        return f"{len(self.unusable):,} registered arms cannot be candidates; arm {id!r} {why}"
+        n = len(self.unusable)
+        return f"{n:,} registered arm{'s' * (n > 1)} cannot be chosen; arm {id!r} {why}"
 
 
 class Registry:
